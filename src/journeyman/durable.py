@@ -1,0 +1,83 @@
+"""Writes that survive ``kill -9``: temporary file, fsync, rename, fsync of the directory.
+
+A reader sees the old content or the new, never a part. What these functions returned from is acknowledged.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from journeyman.errors import StorageError
+
+
+def _storage_error(path: Path, error: OSError) -> StorageError:
+    free = ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        free = "free some space or choose another --out; the run continues from its last complete step"
+    return StorageError(str(path), f"cannot be written: {error.strerror or error}", hint=free or None)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace ``path`` by ``data`` atomically and durably.
+
+    Raises:
+        StorageError: the disk is full or the place is not writable; the old content is kept, no temporary file stays.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise _storage_error(path, error) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """``write_bytes`` of UTF-8 text."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """``write_bytes`` of indented JSON; NaN and infinities are refused (ValueError)."""
+    write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+
+
+def publish_directory(staging: Path, final: Path) -> None:
+    """Move a finished directory to its final name: whoever sees ``final`` sees all of it.
+
+    Every file is synced first. An existing ``final`` is replaced.
+
+    Raises:
+        StorageError: as for ``write_bytes``.
+    """
+    try:
+        for path in staging.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+        if final.exists():
+            shutil.rmtree(final)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        staging.replace(final)
+        sync_directory(final.parent)
+    except OSError as error:
+        raise _storage_error(final, error) from error
+
+
+def sync_directory(path: Path) -> None:
+    """fsync a directory entry, so that a rename in it is durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
