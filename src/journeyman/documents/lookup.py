@@ -51,6 +51,8 @@ def load(path: str, cache: str) -> Tree:
     import json
 
     tree: Tree = json.loads(stored)
+    if "unreadable" in tree:
+        raise UnreadableDocument(path, tree["unreadable"])
     return tree
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from journeyman.worlds.protocol import BoundTask as BoundTask
+from journeyman.worlds.protocol import Control as Control
+from journeyman.worlds.protocol import Step as Step
 from journeyman.worlds.protocol import Template
 from journeyman.worlds.templates.cross import CROSS
 from journeyman.worlds.templates.look import LOOK

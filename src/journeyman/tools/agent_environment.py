@@ -1,0 +1,21 @@
+"""What the agent's own Python environment holds: readers, commands, libraries; never journeyman, seeds or truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import journeyman.documents
+from journeyman.documents.commands import COMMANDS, PACKAGE
+
+AGENT_DISTRIBUTIONS: tuple[str, ...] = ("openpyxl", "pdfplumber", "python-docx")
+"""Distributions with everything they require."""
+
+AGENT_PACKAGES: Mapping[str, Path] = {PACKAGE: Path(journeyman.documents.__file__).parent}
+"""Top-level package in the environment -> directory it is copied from."""
+
+AGENT_PROGRAMS: Mapping[str, str] = COMMANDS
+"""Command name -> text of an executable file in ``bin``."""
+
+READER_ENTRY: tuple[str, ...] = ("python3", "/opt/agent/forkserver.py", f"{PACKAGE}.serve:handle")
+"""Entry program of a reader sandbox: forks one child per document."""
