@@ -55,7 +55,7 @@ class Boundary(Word):
         judge: what graded, e.g. ``tests/check.py in a fresh sandbox``.
         budgets: limits per trial, e.g. ``{"turns": 6, "new_tokens_per_turn": 44, "context_tokens": 640}``.
         decoding: ``sampled, T=1`` or ``greedy``.
-        split: which worlds.
+        split: which worlds; ``tasks_sha256`` digest of the set of tasks.
         dollars: US dollars spent on these trials, None when no price table applies.
     """
 
@@ -69,6 +69,7 @@ class Boundary(Word):
     budgets: dict[str, int | float] = Field(default_factory=dict)
     decoding: str = "sampled, T=1"
     split: str
+    tasks_sha256: str | None = None
     dollars: FiniteFloat | None = Field(default=None, ge=0)
 
 

@@ -1,7 +1,8 @@
 """The parts every step may use: gates, tables, curves. All frozen, unknown fields refused, no NaN.
 
 A field that would differ between two equal runs carries ``json_schema_extra={"measures": ...}`` (``measured``):
-``time``, ``memory`` or ``interruption``. Columns, gates, curves and files that do so as a whole say ``measures_time=True``.
+``time``, ``memory`` or ``interruption``. Columns, gates, curves and files that do so as a whole say
+``measures_time=True``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
 from journeyman.evals.score import Score, Word, check_kind
+from journeyman.evals.table import check_column, check_pair
 
 Measure = Literal["time", "memory", "interruption"]
 Comparison = Literal[">=", ">", "<=", "<", "=="]
@@ -136,11 +138,8 @@ class Table(Word):
             if len(row) != len(self.columns):
                 raise ValueError(f'table "{self.title}": {len(row)} cells in a row of {len(self.columns)} columns')
             for cell, column in zip(row, self.columns, strict=True):
-                if isinstance(cell, Score) and cell.kind != column.kind:
-                    raise ValueError(f'table "{self.title}": {cell.kind} in column "{column.name}" of {column.kind}')
-        kinds = {column.kind for column in self.columns}
-        if ("mean_reward" in kinds) != ("pass@1" in kinds):
-            raise ValueError(f'table "{self.title}": mean_reward and pass@1 are printed together, in two columns')
+                check_column(column.name, column.kind, [cell] if isinstance(cell, Score) else [])
+        check_pair(column.kind for column in self.columns)
         return self
 
 

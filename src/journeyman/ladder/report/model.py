@@ -1,8 +1,8 @@
 """``report.json`` as models: the words between whoever runs the ladder and whoever reads its report.
 
 Schema version 1. All parts are frozen and refuse unknown fields; ``Report.model_validate_json`` reads a report back.
-A report of an unfinished or failed run is a report too: sections that were not reached are empty. The rows of the sections
-are in ``sections``, gates, tables and curves in ``figures``, the replayed trajectory in ``replay``.
+A report of an unfinished or failed run is a report too: sections that were not reached are empty. The rows of the
+sections are in ``sections``, gates, tables and curves in ``figures``, the replayed trajectory in ``replay``.
 """
 
 from __future__ import annotations

@@ -108,6 +108,7 @@ class ErrorRow(Word):
     retry: bool
     grade: bool
     reward_valid: bool
+    meaning: str = ""
     example: str = ""
 
 
