@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 DELIVERABLE = "answer.json"
 SEPARATOR = ";"
@@ -22,7 +23,7 @@ class MalformedDeliverable(Exception):
     """The deliverable is missing or is not what the task asked for: reward 0, with this reason."""
 
 
-def grade(artifacts: Mapping[str, bytes], truth: Mapping[str, str]) -> dict[str, object]:
+def grade(artifacts: Mapping[str, bytes], truth: Mapping[str, str]) -> dict[str, Any]:
     """Grade one trial.
 
     Args:
@@ -46,11 +47,11 @@ def grade(artifacts: Mapping[str, bytes], truth: Mapping[str, str]) -> dict[str,
             checks.append(check(f"field-{number}", "scored", given == right, f"found {shown(given)}, not the value"))
         else:
             checks.append(check(f"field-{number}", "scored", False, "not compared: wrong number of fields"))
-    score = sum(one["score"] == 1.0 for one in checks[1:]) / len(expected)
+    score = sum(one["score"] for one in checks[1:]) / len(expected)
     return {"reward": score, "passed": score == 1.0, "checks": checks}
 
 
-def check(name: str, kind: str, good: bool, problem: str) -> dict[str, object]:
+def check(name: str, kind: str, good: bool, problem: str) -> dict[str, Any]:
     """One check result; the reason is given only when something is wrong."""
     return {"id": name, "kind": kind, "score": 1.0 if good else 0.0, "explain": "equal" if good else problem}
 
