@@ -50,7 +50,7 @@ def read(data: bytes, name: str) -> Tree:
         return READERS[suffix](data, name)
     except UnreadableDocument:
         raise
-    except (Exception, RecursionError) as error:  # reader libraries raise their own zoo on damaged files
+    except Exception as error:  # reader libraries raise their own zoo on damaged files
         raise UnreadableDocument(name, f"damaged {suffix}: {brief(error)}") from error
 
 

@@ -17,5 +17,5 @@ AGENT_PACKAGES: Mapping[str, Path] = {PACKAGE: Path(journeyman.documents.__file_
 AGENT_PROGRAMS: Mapping[str, str] = COMMANDS
 """Command name -> text of an executable file in ``bin``."""
 
-READER_ENTRY: tuple[str, ...] = ("python3", "/opt/agent/forkserver.py", f"{PACKAGE}.serve:handle")
-"""Entry program of a reader sandbox: forks one child per document."""
+READER_ENTRY: tuple[str, ...] = ("python3", "/opt/agent/forkserver.py", f"{PACKAGE}.serve:handle_many")
+"""Entry program of a reader sandbox: forks one child per request."""

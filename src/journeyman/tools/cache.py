@@ -1,6 +1,6 @@
 """Trees of documents by the sha256 of their bytes, read once by a sandboxed reader and kept in memory and on disk.
 
-On disk: ``<sha256>.json``, exactly what the reader answered, so the directory can be mounted read-only as ``/cache``,
+On disk: ``<sha256>.json``, canonical JSON, so the directory can be mounted read-only as ``/cache``,
 and ``manifest.json`` with the digest of the reader's environment and of every tree. Trees are written without a sync;
 the manifest is written durably after them and believed only where a tree still has the digest it names, so a crash
 costs at most a second reading. Trees of another reader environment are not used.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +24,11 @@ from journeyman.tools.agent_environment import READER_ENTRY
 
 MANIFEST = "manifest.json"
 READ_DEADLINE_S = 60.0
-"""Per document, queueing on a loaded machine included."""
+"""Per request of the reader, queueing on a loaded machine included."""
+
+DOCUMENTS_PER_BATCH = 20
+BYTES_PER_BATCH = 8_000_000
+"""A request ends at either bound: small enough to redo one by one, large enough to save most forks."""
 
 READER_MEMORY_MB = 512
 
@@ -110,8 +114,9 @@ class ReadCache:
         if wanted:
             sandbox = self.provider.create(self._spec())
             try:
-                for key, (name, data) in wanted.items():
-                    self._keep(key, self._read(sandbox, name, data))
+                for batch in _batches(wanted):
+                    for key, answer in self._read(sandbox, batch).items():
+                        self._keep(key, answer)
             finally:
                 sandbox.destroy()
                 self._write_manifest()
@@ -131,19 +136,20 @@ class ReadCache:
             waive=self.waive,
         )
 
-    def _read(self, sandbox: Sandbox, name: str, data: bytes) -> bytes:
-        """The reader's answer, or ``{"unreadable": reason}``."""
-        base = Path(name).name
+    def _read(self, sandbox: Sandbox, batch: Mapping[str, tuple[str, bytes]]) -> dict[str, Tree]:
+        """The reader's answers, ``{"unreadable": reason}`` among them; a batch that breaks is read one by one."""
+        header = canonical_json([[Path(name).name, len(data)] for name, data in batch.values()])
+        payload = b"\n".join([header, b"".join(data for _, data in batch.values())])
         try:
-            return sandbox.call(base.encode() + b"\n" + data, deadline_s=READ_DEADLINE_S)
-        except CallRaised as error:
-            if error.type_name != "UnreadableDocument":
-                raise ReaderBroke(name, str(error)) from error
-            return canonical_json({"unreadable": error.message.removeprefix(f"{base}: ")})
-        except (CallTimedOut, CallKilled) as error:
-            raise ReaderBroke(name, str(error)) from error
+            answers = json.loads(sandbox.call(payload, deadline_s=READ_DEADLINE_S))
+        except (CallRaised, CallTimedOut, CallKilled) as error:
+            if len(batch) == 1:
+                raise ReaderBroke(next(iter(batch.values()))[0], str(error)) from error
+            return {k: answer for key, file in batch.items() for k, answer in self._read(sandbox, {key: file}).items()}
+        return dict(zip(batch, answers, strict=True))
 
-    def _keep(self, file_sha256: str, answer: bytes) -> None:
+    def _keep(self, file_sha256: str, tree: Tree) -> None:
+        answer = canonical_json(tree)
         path = self.directory / f"{file_sha256}.json"
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
@@ -153,7 +159,7 @@ class ReadCache:
             temporary.unlink(missing_ok=True)
             raise StorageError(str(path), f"cannot be written: {error.strerror or error}") from error
         self._digests[file_sha256] = sha256(answer)
-        self._remember(file_sha256, json.loads(answer))
+        self._remember(file_sha256, tree)
 
     def _remember(self, file_sha256: str, answer: dict[str, Any]) -> None:
         if "unreadable" in answer:
@@ -187,3 +193,16 @@ class ReadCache:
     def _write_manifest(self) -> None:
         manifest = {"reader_sha256": self.environment.digest, "trees": self._digests}
         durable.write_bytes(self.directory / MANIFEST, canonical_json(manifest))
+
+
+def _batches(files: Mapping[str, tuple[str, bytes]]) -> Iterator[dict[str, tuple[str, bytes]]]:
+    batch: dict[str, tuple[str, bytes]] = {}
+    size = 0
+    for key, (name, data) in files.items():
+        if batch and (len(batch) == DOCUMENTS_PER_BATCH or size + len(data) > BYTES_PER_BATCH):
+            yield batch
+            batch, size = {}, 0
+        batch[key] = (name, data)
+        size += len(data)
+    if batch:
+        yield batch

@@ -1,8 +1,9 @@
 """From a bound task to a Harbor directory (schema 1.4) that anyone can run, and from a world to its files.
 
 The agent may see ``instruction.md`` and ``environment/``; truth, controls and plan lie under ``tests/``; the script
-under ``solution/`` knows no value and has to read the files. World files and the agent's programs are hard links where the file system allows it, so a thousand tasks
-take the room of their worlds. Nothing here is synced file by file: whoever publishes a set decides when it is durable.
+under ``solution/`` knows no value and has to read the files. World files and the agent's programs are hard links where
+the file system allows it, so a thousand tasks take the room of their worlds. Nothing here is synced file by file:
+whoever publishes a set decides when it is durable.
 """
 
 from __future__ import annotations
