@@ -7,6 +7,7 @@ from pathlib import Path
 
 import journeyman.documents
 from journeyman.documents.commands import COMMANDS, PACKAGE
+from journeyman.sandbox.environment import forkserver_entry
 
 AGENT_DISTRIBUTIONS: tuple[str, ...] = ("openpyxl", "pdfplumber", "python-docx")
 """Distributions with everything they require."""
@@ -17,5 +18,10 @@ AGENT_PACKAGES: Mapping[str, Path] = {PACKAGE: Path(journeyman.documents.__file_
 AGENT_PROGRAMS: Mapping[str, str] = COMMANDS
 """Command name -> text of an executable file in ``bin``."""
 
-READER_ENTRY: tuple[str, ...] = ("python3", "/opt/agent/forkserver.py", f"{PACKAGE}.serve:handle_many")
-"""Entry program of a reader sandbox: forks one child per request."""
+READER_DEADLINE_S = 45.0
+"""Wall-clock of one request to the reader, about 20 documents; a document that takes longer is hostile."""
+
+READER_ENTRY: tuple[str, ...] = forkserver_entry(
+    f"{PACKAGE}.serve:handle_many", deadline_s=READER_DEADLINE_S, file_mb=0
+)
+"""Entry program of a reader sandbox: forks one child per request, which cannot write a file."""
