@@ -1,0 +1,38 @@
+"""Engines: token ids in; sampled ids, their logprobs and a weight version out.
+
+Promise: the ids returned are the ids sampled, the stop token included; each logprob is that of the distribution really
+sampled; the same requests give the same results bit for bit, because work is composed by data and never by timing; no
+template, no text and no tool in here.
+"""
+
+from collections.abc import Callable
+
+from journeyman.engines.errors import ContextOverflow, EngineError
+from journeyman.engines.protocol import Engine, Respond, Sampling, TurnRequest, TurnResult
+
+
+def _embedded() -> type:
+    from journeyman.engines.embedded import EmbeddedEngine
+
+    return EmbeddedEngine
+
+
+def _scripted() -> type:
+    from journeyman.engines.scripted import ScriptedEngine
+
+    return ScriptedEngine
+
+
+ENGINES: dict[str, Callable[[], type]] = {"embedded": _embedded, "scripted": _scripted}
+"""Every engine by name: a function that imports its class, so that naming one in a recipe costs no heavy import."""
+
+__all__ = [
+    "ENGINES",
+    "ContextOverflow",
+    "Engine",
+    "EngineError",
+    "Respond",
+    "Sampling",
+    "TurnRequest",
+    "TurnResult",
+]

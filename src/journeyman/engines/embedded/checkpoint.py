@@ -1,0 +1,37 @@
+"""Read a Hugging Face model directory: configuration and safetensors, in one file or several."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from journeyman.errors import InputError
+
+
+def read_directory(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The configuration and the whole state dict of a model directory.
+
+    Raises:
+        InputError: ``config.json`` or the weights are missing or cannot be read.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    config_path = path / "config.json"
+    try:
+        config = json.loads(config_path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(str(config_path), f"cannot be read: {error}", hint="give a model directory") from error
+    files = sorted(path.glob("*.safetensors"))
+    if not files:
+        raise InputError(str(path), "holds no *.safetensors", hint="save the model with save_pretrained")
+    state: dict[str, Tensor] = {}
+    for file in files:
+        try:
+            state.update(load_file(file))
+        except (OSError, SafetensorError) as error:
+            raise InputError(str(file), f"cannot be read: {error}") from error
+    return config, state

@@ -1,0 +1,64 @@
+"""Small real models with random weights, and what the ``transformers`` forward says about ids under them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+VOCAB, STOP = 96, 2
+SIZES: dict[str, Any] = {
+    "vocab_size": VOCAB,
+    "hidden_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 80,
+    "max_position_embeddings": 512,
+    "initializer_range": 0.2,
+}
+
+
+def build(kind: str, *, tied: bool, seed: int) -> Any:
+    """A random model whose norms matter and whose logits spread over several nats."""
+    from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+    torch.manual_seed(seed)
+    rope = {"rope_type": "default", "rope_theta": 10_000.0}
+    if kind == "qwen3":
+        config = Qwen3Config(**SIZES, head_dim=16, tie_word_embeddings=tied, rope_parameters=rope)
+        model = Qwen3ForCausalLM(config)
+    else:
+        model = LlamaForCausalLM(LlamaConfig(**SIZES, tie_word_embeddings=tied, rope_parameters=rope))
+    for name, parameter in model.named_parameters():
+        if "norm" in name:
+            torch.nn.init.uniform_(parameter, 0.5, 1.5)
+    return model.eval()
+
+
+@pytest.fixture(scope="session", params=["qwen3-tied", "qwen3-untied", "llama-tied", "llama-untied"])
+def any_model(request: pytest.FixtureRequest) -> Any:
+    kind, head = request.param.split("-")
+    return build(kind, tied=head == "tied", seed=1)
+
+
+@pytest.fixture(scope="session")
+def model() -> Any:
+    return build("qwen3", tied=True, seed=1)
+
+
+@pytest.fixture(scope="session")
+def reference() -> Callable[[Any, Sequence[int], float], npt.NDArray[np.float64]]:
+    """Full log-softmax [len(ids), vocab] of the official forward, float64 from float32 logits."""
+
+    def logprobs(model: Any, ids: Sequence[int], temperature: float = 1.0) -> npt.NDArray[np.float64]:
+        with torch.inference_mode():
+            logits = model(torch.tensor([list(ids)])).logits[0].double() / temperature
+        table: npt.NDArray[np.float64] = torch.log_softmax(logits, -1).numpy()
+        return table
+
+    return logprobs
