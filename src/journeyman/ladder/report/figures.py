@@ -7,6 +7,7 @@ A field that would differ between two equal runs carries ``json_schema_extra={"m
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Literal
 
@@ -186,11 +187,13 @@ class Curve(Word):
     measures_time: bool = False
 
 
-def refuse_time(evidence: dict[str, JsonValue], where: str) -> None:
-    """Raise ValueError when a key of ``evidence``, at any depth, is named like a measurement of time."""
+def check_evidence(evidence: dict[str, JsonValue], where: str) -> None:
+    """Refuse (ValueError) keys named like a measurement of time, at any depth, and numbers that are not finite."""
     for key, value in evidence.items():
         if TIME_NAME.search(key):
             raise ValueError(f"{where}.{key} measures time; put it into timing, which comparisons of runs leave out")
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict):
-                refuse_time(item, f"{where}.{key}")
+                check_evidence(item, f"{where}.{key}")
+            if isinstance(item, float) and not math.isfinite(item):
+                raise ValueError(f"{where}.{key} is {item}; write null for what could not be measured")

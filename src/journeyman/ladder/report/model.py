@@ -13,7 +13,7 @@ from typing import Final, Literal
 from pydantic import Field, FiniteFloat, JsonValue, field_validator, model_validator
 
 from journeyman.evals.score import Boundary, Score, Word
-from journeyman.ladder.report.figures import Curve, Gate, Status, Table, measured, refuse_time
+from journeyman.ladder.report.figures import Curve, Gate, Status, Table, check_evidence, measured
 from journeyman.ladder.report.replay import Trajectory
 from journeyman.ladder.report.sections import (
     Ablation,
@@ -94,7 +94,7 @@ class Step(Word):
 
     @model_validator(mode="after")
     def _consistent(self) -> Step:
-        refuse_time(self.evidence, f"step {self.number} evidence")
+        check_evidence(self.evidence, f"step {self.number} evidence")
         gates = [*([self.gate] if self.gate else []), *self.checks]
         if self.status == "passed" and (self.gate is None or not all(gate.passed for gate in gates)):
             raise ValueError(f"step {self.number} {self.name}: passed, but its gate or a check is missing or not met")
