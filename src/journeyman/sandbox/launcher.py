@@ -1,0 +1,96 @@
+"""Starts processes from one thread that lives as long as the program.
+
+Two reasons. ``PR_SET_PDEATHSIG``, by which a sandbox dies with its owner, fires when the *thread* that started it ends.
+And a cgroup-v1 thread may place itself in a group for a moment, so that the child is born there: no wrapper program and
+no migration of a running process, which would take a kernel-wide lock.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_executor: ThreadPoolExecutor | None = None
+
+
+def _forget() -> None:
+    global _executor
+    _executor = None  # a forked child has no threads of its parent
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def on_launcher(work: Callable[[], T]) -> T:
+    """Run ``work`` on the launcher thread, after whatever it is doing, and return its result."""
+    global _executor
+    if _executor is None:
+        _executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sandbox-launcher")
+    return _executor.submit(work).result()
+
+
+def _write(path: str, text: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(handle, text)
+    finally:
+        os.close(handle)
+
+
+def launch(
+    argv: Sequence[str],
+    *,
+    executable: str,
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    pass_fds: Sequence[int] = (),
+    env: dict[str, str] | None = None,
+    cwd: str | None = None,
+    born_in: Sequence[str] = (),
+    return_to: Sequence[str] = (),
+    new_session: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start a program from the launcher thread.
+
+    Args:
+        argv: ``argv[0]`` may differ from ``executable``.
+        executable: absolute path.
+        stdin: file descriptor; likewise stdout and stderr.
+        pass_fds: kept open under the same numbers; everything else is closed.
+        env: the whole environment; empty by default.
+        cwd: working directory of the program.
+        born_in: cgroup-v1 ``tasks`` files of the groups the program starts in.
+        return_to: ``tasks`` files of the groups that the launcher thread goes back to.
+        new_session: detach from the controlling terminal.
+
+    Raises:
+        OSError: the program or a group is not there.
+    """
+
+    def start() -> subprocess.Popen[bytes]:
+        try:
+            for tasks in born_in:
+                _write(tasks, b"0")
+            return subprocess.Popen(
+                list(argv),
+                executable=executable,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=tuple(pass_fds),
+                env=env or {},
+                cwd=cwd,
+                start_new_session=new_session,
+            )
+        finally:
+            if born_in:
+                for tasks in return_to:
+                    _write(tasks, b"0")
+
+    return on_launcher(start)

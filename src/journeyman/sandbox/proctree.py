@@ -1,0 +1,106 @@
+"""The processes below one process, from ``/proc``: for hosts without control groups, and to find a supervisor."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from journeyman.deadline import Deadline
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def children(pid: int) -> list[int]:
+    """Direct children of a process's main thread; empty when it is gone."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        if not Path(f"/proc/{pid}").exists():
+            return []
+        return sorted(child for child, parent in _parents().items() if parent == pid)
+    except OSError:
+        return []
+
+
+def _parents() -> dict[int, int]:
+    found = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - on a hot path
+        if name.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                found[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below ``pid``. Complete for pid 1 of a pid namespace: the kernel hands it every orphan."""
+    below: dict[int, list[int]] = {}
+    for child, parent in _parents().items():
+        below.setdefault(parent, []).append(child)
+    found: list[int] = []
+    queue = list(below.get(pid, ()))
+    while queue:
+        process = queue.pop()
+        found.append(process)
+        queue.extend(below.get(process, ()))
+    return found
+
+
+def is_zombie(pid: int) -> bool:
+    """Whether the process is dead (gone, or not yet reaped)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def kill_descendants(pid: int, deadline: Deadline) -> bool:
+    """Kill everything below ``pid`` but not itself; whether nothing is left.
+
+    All are stopped before they are killed, so that what forks cannot outrun the list for long.
+    """
+    while True:
+        others = [other for other in descendants(pid) if not is_zombie(other)]
+        if not others:
+            return True
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for other in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(other, number)
+        if deadline.has_passed:
+            return False
+        time.sleep(0.002)
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory of ``pid`` and everything below it; shared pages count once per process."""
+    total = 0
+    for process in (pid, *descendants(pid)):
+        with contextlib.suppress(OSError, IndexError):
+            total += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
+    return total
+
+
+def wait_for(process: subprocess.Popen[bytes], limit_s: float) -> bool:
+    """Wait for a child to end and reap it; whether it did within ``limit_s``. Sleeps in the kernel, without polling."""
+    if process.poll() is not None:
+        return True
+    try:
+        handle = os.pidfd_open(process.pid)
+    except (OSError, AttributeError):
+        try:
+            process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+    try:
+        poller = select.poll()  # unlike select, it takes descriptors above 1023
+        poller.register(handle, select.POLLIN)
+        poller.poll(limit_s * 1000)
+    finally:
+        os.close(handle)
+    return process.poll() is not None

@@ -1,0 +1,137 @@
+"""bubblewrap's arguments for a sandbox (harness reference 2.3): what is mounted, in which namespaces, as whom.
+
+Only what is needed is shown: programs and libraries of /usr, a Python installation without its packages, the agent
+environment and the mounts of the spec. No host /etc, /proc, /home, /var or /run. The arguments travel through a file
+descriptor, so no process inside or outside shows them on its command line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from journeyman.errors import InputError
+from journeyman.sandbox.interpreter import interpreter, system_masks
+from journeyman.sandbox.protocol import AGENT_ROOT, Mount, SandboxSpec
+
+#: Directories of programs and libraries; the links that merged-/usr systems keep at the root are copied as links.
+_SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec")
+_ROOT_LINKS = ("/bin", "/lib", "/lib32", "/lib64")
+_DEVICES = ("null", "zero", "urandom")
+_DEVICE_LINKS = {
+    "random": "/dev/urandom",
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+}
+#: User and group inside. Outside, files made inside belong to the caller.
+USER_ID = 1000
+#: The whole of /etc.
+ETC: dict[str, bytes] = {
+    "passwd": b"root:x:0:0::/:/bin/sh\nagent:x:1000:1000::/ws:/bin/sh\n",
+    "group": b"root:x:0:\nagent:x:1000:\n",
+    "hosts": b"127.0.0.1 localhost\n::1 localhost\n",
+}
+
+
+@lru_cache(maxsize=1)
+def isolation() -> tuple[str, ...]:
+    """Namespaces, identity and lifetime."""
+    return (
+        *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
+        *("--cap-drop", "ALL", "--hostname", "sandbox"),
+        *("--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"),
+    )
+
+
+@lru_cache(maxsize=1)
+def system() -> tuple[str, ...]:
+    """/usr, the links at the root, /proc and a /dev of three devices."""
+    words: list[str] = []
+    for path in _SYSTEM:
+        if Path(path).is_symlink():
+            words += ["--symlink", os.readlink(path), path]  # noqa: PTH115 - the link's own text
+        elif Path(path).is_dir():
+            words += ["--ro-bind", path, path]
+    for path in _ROOT_LINKS:
+        if Path(path).is_symlink():
+            words += ["--symlink", os.readlink(path), path]  # noqa: PTH115
+        elif Path(path).is_dir():
+            words += ["--ro-bind", path, path]
+    for path in system_masks():
+        words += ["--tmpfs", path, "--remount-ro", path]
+    words += ["--proc", "/proc", "--size", str(16 << 20), "--tmpfs", "/dev"]
+    for name in _DEVICES:
+        words += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
+    for name, target in _DEVICE_LINKS.items():
+        words += ["--symlink", target, f"/dev/{name}"]
+    words += ["--perms", "1777", "--dir", "/dev/shm"]
+    return tuple(words)
+
+
+def _python() -> Iterator[str]:
+    python = interpreter()
+    for source, target in python.mounts:
+        yield from ("--ro-bind", source, target)
+    for path in python.masks:
+        yield from ("--tmpfs", path, "--remount-ro", path)
+
+
+def _mount(mount: Mount) -> Iterator[str]:
+    source = str(mount.source.absolute())
+    if not mount.source.exists():
+        raise InputError(f"mount {mount.target}", f"{source} does not exist")
+    if mount.overlay:
+        if not mount.source.is_dir():
+            raise InputError(f"mount {mount.target}", f"{source} is not a directory, so it cannot be an overlay")
+        yield from ("--overlay-src", source, "--tmp-overlay", mount.target)
+    else:
+        yield from ("--bind" if mount.writable else "--ro-bind", source, mount.target)
+
+
+def environment_variables(spec: SandboxSpec) -> dict[str, str]:
+    """The whole environment inside."""
+    variables = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": spec.cwd,
+        "LANG": "C.UTF-8",
+        "TMPDIR": "/tmp",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+    }
+    if spec.environment is not None:
+        variables["PATH"] = f"{AGENT_ROOT}/bin:/usr/bin:/bin"
+        variables["PYTHONPATH"] = f"{AGENT_ROOT}/lib"
+        library_path = interpreter().library_path
+        if library_path is not None:
+            variables["LD_LIBRARY_PATH"] = library_path
+    variables.update(spec.env)
+    return variables
+
+
+def arguments(spec: SandboxSpec, *, seccomp_fd: int | None, etc_fds: dict[str, int]) -> list[str]:
+    """All of bubblewrap's options for ``spec``, in order (``--size`` belongs to the next ``--tmpfs``).
+
+    Raises InputError for a mount source that does not exist.
+    """
+    size = str(spec.disk_mb << 20)
+    words = [*isolation(), *system()]
+    for name, descriptor in etc_fds.items():
+        words += ["--perms", "0644", "--file", str(descriptor), f"/etc/{name}"]
+    words += ["--size", size, "--perms", "1777", "--tmpfs", "/tmp"]
+    if spec.environment is not None:
+        words += _python()
+        words += ["--ro-bind", str(spec.environment.path.absolute()), AGENT_ROOT]
+    if all(mount.target != spec.cwd for mount in spec.mounts):
+        words += ["--size", size, "--tmpfs", spec.cwd]
+    for mount in spec.mounts:
+        words += _mount(mount)
+    words += ["--remount-ro", "/", "--chdir", spec.cwd]
+    for name, value in environment_variables(spec).items():
+        words += ["--setenv", name, value]
+    if seccomp_fd is not None:
+        words += ["--seccomp", str(seccomp_fd)]
+    return words

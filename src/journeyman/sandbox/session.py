@@ -1,0 +1,300 @@
+"""One running sandbox, the same for every provider that can start a supervisor.
+
+When a deadline passes, every process of the sandbox but its supervisor is killed; if the supervisor then does not
+answer, the sandbox is ended and later calls raise SandboxLost. Which process tree that is, is the group's or, without
+one, the supervisor's descendants.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+
+from journeyman.deadline import Deadline
+from journeyman.sandbox import proctree, shell
+from journeyman.sandbox.capture import Captured
+from journeyman.sandbox.cgroup import Group
+from journeyman.sandbox.channel import Channel, ChannelBroken
+from journeyman.sandbox.errors import (
+    CallKilled,
+    CallRaised,
+    CallTimedOut,
+    ExecTimeout,
+    SandboxLeak,
+    SandboxLost,
+    TransferFailed,
+)
+from journeyman.sandbox.protocol import KILL_GRACE_S, MAX_FRAME_BYTES, ExecResult
+
+#: Last words of a supervisor or entry program that are kept for an error.
+_TAIL_BYTES = 4096
+#: Seconds that a supervisor has to say that the command it waited for is dead.
+_ANSWER_GRACE_S = 2.0
+
+
+class Processes:
+    """The processes of one sandbox, seen from outside: whom to kill, whom to spare, what memory they hold."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], group: Group | None, *, is_wrapped: bool, poll_memory_mb: int | None
+    ) -> None:
+        """
+        Args:
+            process: the outermost one, a child of this program.
+            group: its control group, None where the host has none.
+            is_wrapped: the supervisor is the child of ``process``, else it is ``process``.
+            poll_memory_mb: kill commands above this resident memory, where no group bounds it.
+        """
+        self.process, self.group = process, group
+        self._is_wrapped, self._poll_memory_mb = is_wrapped, poll_memory_mb
+        self._oom_seen = 0
+        self._polled_kills = 0
+
+    @property
+    def are_polled(self) -> bool:
+        """Whether ``enforce_memory`` has to be called now and then."""
+        return self._poll_memory_mb is not None
+
+    def supervisor(self) -> int | None:
+        """Host pid of the supervisor, None when it is gone."""
+        if not self._is_wrapped:
+            return self.process.pid
+        children = proctree.children(self.process.pid)
+        return children[0] if children else None
+
+    def kill_commands(self) -> None:
+        """Kill everything but the supervisor and what keeps it."""
+        supervisor = self.supervisor()
+        if supervisor is None:
+            return
+        deadline = Deadline.after(KILL_GRACE_S, "kill of a command")
+        if self.group is not None:
+            self.group.kill(frozenset({self.process.pid, supervisor}), deadline)
+        else:
+            proctree.kill_descendants(supervisor, deadline)
+
+    def enforce_memory(self) -> None:
+        """Kill the commands when they hold more resident memory than the limit."""
+        supervisor = self.supervisor()
+        limit_mb = self._poll_memory_mb
+        if supervisor is not None and limit_mb is not None and proctree.resident_bytes(supervisor) > limit_mb << 20:
+            self._polled_kills += 1
+            self.kill_commands()
+
+    def oom_kills(self) -> int:
+        """Kills by the memory limit since the last question."""
+        total = self.group.oom_kills() if self.group is not None else 0
+        new = total - self._oom_seen + self._polled_kills
+        self._oom_seen, self._polled_kills = total, 0
+        return new
+
+    def end(self, deadline: Deadline) -> None:
+        """Kill everything. The supervisor is pid 1 of its namespace: the kernel kills the rest before it is gone."""
+        if self.process.poll() is None:
+            supervisor = self.supervisor()
+            if supervisor is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(supervisor, signal.SIGKILL)
+            if supervisor is None or not proctree.wait_for(self.process, min(deadline.remaining_s, 2.0)):
+                self.process.kill()
+                proctree.wait_for(self.process, deadline.remaining_s)
+        if self.group is not None and self.group.processes():
+            self.group.kill_all(deadline)
+
+
+class Session:
+    """A running sandbox; implements ``Sandbox``. Alive until ``destroy`` or until its supervisor ends."""
+
+    def __init__(
+        self,
+        sandbox_id: str,
+        channel: Channel,
+        processes: Processes,
+        *,
+        serves_frames: bool,
+        translate: Callable[[str], str] = str,
+        on_destroy: Callable[[str], list[str]] = lambda sandbox_id: [],
+    ) -> None:
+        """
+        Args:
+            sandbox_id: its id.
+            channel: to its supervisor, past the ``ready``.
+            processes: its processes.
+            serves_frames: an entry program answers ``call``; else a shell answers ``exec``.
+            translate: path inside -> path for the shell (differs only without a mount namespace).
+            on_destroy: given the id, removes what the provider made; returns what remains.
+        """
+        self.id = sandbox_id
+        self._channel, self._processes = channel, processes
+        self._serves_frames = serves_frames
+        self._translate, self._on_destroy = translate, on_destroy
+        self._lock = threading.Lock()
+        self._tokens = count(1)
+        self._stderr = Captured(_TAIL_BYTES)  # of an entry program, since the last answer
+        self._is_destroyed = False
+
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        deadline_s: float,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        max_output_bytes: int = 100_000,
+    ) -> ExecResult:
+        """See ``Sandbox.exec``."""
+        cwd = self._translate(cwd) if cwd is not None else None
+        return self._exec(command, deadline_s, cwd, env, max_output_bytes, text=True)
+
+    def upload(self, data: bytes, target: str, *, deadline_s: float) -> None:
+        """See ``Sandbox.upload``."""
+        deadline = Deadline.after(deadline_s, f"upload of {target}")
+        token = self._token()
+        output = Captured(_TAIL_BYTES)
+        with self._turn(deadline, "upload", frames=False):
+            self._discard_outputs()
+            self._channel.send(shell.upload_lines(token, len(data), self._translate(target)), deadline)
+            answer = self._channel.answer(token, deadline, Captured(0), output)
+            if answer == "go":
+                self._channel.send(data, deadline)
+                answer = self._channel.answer(token, deadline, Captured(0), output)
+            if answer is None:  # the shell may be in the middle of the data: it cannot be brought back into step
+                raise ChannelBroken(f"{target} was not written within {deadline_s:g} s")
+            self._channel.take_outputs(Captured(0), output)
+        if answer != "0":
+            raise TransferFailed(target, output.result()[0].decode(errors="replace").strip())
+
+    def download(self, source: str, *, deadline_s: float, max_bytes: int = 16_000_000) -> bytes:
+        """See ``Sandbox.download``."""
+        command = shell.download_command(self._translate(source), max_bytes)
+        result = self._exec(command, deadline_s, None, None, max_bytes + 1, text=False)
+        if result.return_code != 0:
+            raise TransferFailed(source, result.stderr.decode(errors="replace").strip() or "cannot be read")
+        if len(result.stdout) > max_bytes:
+            raise TransferFailed(source, f"is larger than {max_bytes} bytes")
+        return result.stdout
+
+    def call(self, payload: bytes, *, deadline_s: float) -> bytes:
+        """See ``Sandbox.call``."""
+        if len(payload) > MAX_FRAME_BYTES:
+            raise ValueError(f"frame of {len(payload)} bytes is larger than {MAX_FRAME_BYTES}")
+        deadline = Deadline.after(deadline_s, "call")
+        with self._turn(deadline, "call", frames=True):
+            self._stderr = Captured(_TAIL_BYTES)
+            answer = self._channel.frame(payload, deadline, self._stderr)
+            if answer is None:
+                self._processes.kill_commands()
+                grace = Deadline.after(_ANSWER_GRACE_S, "answer after a kill")
+                if self._channel.frame(None, grace, self._stderr) is None:
+                    self._processes.end(Deadline.after(KILL_GRACE_S, "end of a silent program"))
+                raise CallTimedOut(deadline_s)
+            oom_kills = self._processes.oom_kills() if answer[0] == 3 else 0
+        return _payload(answer, deadline_s, oom_kills)
+
+    def alive(self, *, deadline_s: float) -> bool:
+        """See ``Sandbox.alive``."""
+        if self._is_destroyed or self._processes.process.poll() is not None:
+            return False
+        if self._serves_frames:
+            return True
+        try:
+            return self.exec("exit 0", deadline_s=deadline_s).return_code == 0
+        except (SandboxLost, ExecTimeout):
+            return False
+
+    def destroy(self, *, deadline_s: float = 30) -> None:
+        """See ``Sandbox.destroy``."""
+        if self._is_destroyed:
+            return
+        self._is_destroyed = True
+        deadline = Deadline.after(deadline_s, f"removal of sandbox {self.id}")
+        self._processes.end(deadline)
+        if self._lock.acquire(timeout=deadline.remaining_s):  # a call that was waiting has seen the end by now
+            self._channel.close()
+            self._lock.release()
+        group = self._processes.group
+        remains = group.remove(deadline) if group is not None else []
+        remains += self._on_destroy(self.id)
+        if remains:
+            raise SandboxLeak(self.id, ", ".join(remains))
+
+    def _exec(
+        self,
+        command: str | Sequence[str],
+        deadline_s: float,
+        cwd: str | None,
+        env: Mapping[str, str] | None,
+        max_bytes: int,
+        *,
+        text: bool,
+    ) -> ExecResult:
+        started = time.monotonic()
+        deadline = Deadline.after(deadline_s, "command")
+        token = self._token()
+        line, shown = shell.command_line(token, command, cwd, env)
+        stdout, stderr = Captured(max_bytes), Captured(max_bytes)
+        with self._turn(deadline, "exec", frames=False):
+            self._discard_outputs()
+            self._channel.send(line, deadline)
+            answer = self._channel.answer(token, deadline, stdout, stderr)
+            if answer is None:
+                self._processes.kill_commands()
+                grace = Deadline.after(_ANSWER_GRACE_S, "answer after a kill")
+                if self._channel.answer(token, grace, stdout, stderr) is None:
+                    self._processes.end(Deadline.after(KILL_GRACE_S, "end of a silent supervisor"))
+            self._channel.take_outputs(stdout, stderr)
+            oom_kills = self._processes.oom_kills()
+        out, out_omitted = stdout.result(text=text)
+        err, err_omitted = stderr.result(text=text)
+        elapsed_s = time.monotonic() - started
+        if answer is None:
+            raise ExecTimeout(shown, deadline_s, elapsed_s, out, err, out_omitted + err_omitted)
+        return ExecResult(int(answer), out, err, out_omitted + err_omitted, elapsed_s, oom_kills)
+
+    def _token(self) -> str:
+        return f"{next(self._tokens):x}-{os.urandom(6).hex()}"
+
+    def _discard_outputs(self) -> None:
+        """Drop what background processes wrote since the last command."""
+        self._channel.take_outputs(Captured(0), Captured(0))
+
+    @contextmanager
+    def _turn(self, deadline: Deadline, operation: str, *, frames: bool) -> Iterator[None]:
+        """One operation at a time; a broken channel ends the sandbox and becomes SandboxLost."""
+        if frames != self._serves_frames:
+            served = "call" if self._serves_frames else "exec, upload and download"
+            raise ValueError(f"sandbox {self.id} serves {served}, not {operation}")
+        if not self._lock.acquire(timeout=deadline.remaining_s):
+            raise ExecTimeout(f"({operation} behind another)", deadline.limit_s, deadline.limit_s, b"", b"", 0)
+        try:
+            if self._is_destroyed:
+                raise SandboxLost(self.id, operation, "it was destroyed")
+            yield
+        except ChannelBroken as broken:
+            words = self._stderr.result()[0].decode(errors="replace").strip()
+            oom_kills = self._processes.oom_kills()
+            self._processes.end(Deadline.after(KILL_GRACE_S, "end of a lost sandbox"))
+            raise SandboxLost(self.id, operation, f"{broken}{': ' if words else ''}{words}", oom_kills) from None
+        finally:
+            self._lock.release()
+
+
+def _payload(answer: bytes, deadline_s: float, oom_kills: int) -> bytes:
+    """The body of an answer frame with status 0, or the error that its status stands for."""
+    status, body = answer[0], answer[1:]
+    if status == 0:
+        return body
+    text = body.decode(errors="replace")
+    if status == 1:
+        name, _, message = text.partition("\n")
+        raise CallRaised(name, message)
+    if status == 2:
+        raise CallTimedOut(deadline_s, by_program=True)
+    raise CallKilled(text, oom_kills)

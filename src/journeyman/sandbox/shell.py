@@ -1,0 +1,87 @@
+"""What the host writes to the supervisor: a POSIX shell that reads its script from a socket on standard input.
+
+One line per command. Each answers ``<token> <status>`` on the same socket. A command's own standard input is
+/dev/null, so it cannot read the script; its output goes to the pipes the shell was started with. It needs
+nothing that dash, bash and busybox do not share.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from journeyman.errors import InputError
+
+READY = b"ready\n"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _quoted(text: str) -> str:
+    if "\0" in text:
+        raise InputError("sandbox command", "holds a NUL byte")
+    return shlex.quote(text)
+
+
+def opening(*, disk_mb: int, pids: int | None, address_space_mb: int | None, entry: Sequence[str] | None) -> str:
+    """The first lines: resource limits, then ``ready``, then the entry program if there is one.
+
+    Args:
+        disk_mb: largest file, MiB (``ulimit -f`` counts 512-byte blocks).
+        pids: RLIMIT_NPROC where no pids group holds.
+        address_space_mb: RLIMIT_AS where no memory group holds.
+        entry: argv that replaces the shell.
+    """
+    parts = ["ulimit -c 0", f"ulimit -f {disk_mb * 2048}"]
+    if pids is not None:
+        parts.append(f"ulimit -p {pids} 2>/dev/null || ulimit -u {pids}")
+    if address_space_mb is not None:
+        parts.append(f"ulimit -v {address_space_mb * 1024}")
+    parts.append("echo ready >&0")
+    if entry is not None:
+        parts.append("exec " + " ".join(_quoted(word) for word in entry))
+    return "\n".join(parts) + "\n"
+
+
+def command_line(
+    token: str, command: str | Sequence[str], cwd: str | None, env: Mapping[str, str] | None
+) -> tuple[bytes, str]:
+    """The line that runs a command, and the command as text for messages. Raises InputError for NUL or bad names."""
+    if isinstance(command, str):
+        shown, program = command, f"/bin/sh -c {_quoted(command)}"
+    else:
+        if not command:
+            raise InputError("sandbox command", "is empty")
+        shown = program = " ".join(_quoted(word) for word in command)
+    steps = []
+    if cwd is not None:
+        steps.append(f"cd {_quoted(cwd)}")
+    for name, value in (env or {}).items():
+        if not _NAME.fullmatch(name):
+            raise InputError("sandbox env", f"{name!r} is not the name of a variable")
+        steps.append(f"export {name}={_quoted(value)}")
+    steps.append(f"exec {program}")
+    line = f'( {" && ".join(steps)} ) </dev/null; echo "{token} $?" >&0\n'
+    return line.encode(errors="surrogateescape"), shown
+
+
+def upload_lines(token: str, size: int, target: str) -> bytes:
+    """Answers ``<token> go``, then takes ``size`` bytes from the socket, then ``<token> <status>``.
+
+    The host sends the bytes after ``go`` only, so the shell's read-ahead cannot swallow them. They are taken in full
+    also when they cannot be written, else the rest would be read as script.
+    """
+    path = _quoted(target)
+    folder = _quoted(target.rpartition("/")[0] or "/")
+    take = f"head -c {size} | {{ cat >{path}; s=$?; [ $s = 0 ] || cat >/dev/null; exit $s; }}"
+    line = (
+        f"if ( mkdir -p {folder} && : >{path} ) </dev/null; "
+        f'then echo "{token} go" >&0; {take}; echo "{token} $?" >&0; else echo "{token} 1" >&0; fi\n'
+    )
+    return line.encode(errors="surrogateescape")
+
+
+def download_command(source: str, max_bytes: int) -> str:
+    """Prints at most one byte more than ``max_bytes``, so that a larger file is noticed."""
+    path = _quoted(source)
+    return f"[ -f {path} ] || {{ echo no such file >&2; exit 1; }}; exec head -c {max_bytes + 1} {path}"
