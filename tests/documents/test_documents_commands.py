@@ -55,6 +55,13 @@ def test_any_text_can_be_answered(root: Path, tmp_path: Path, text: str) -> None
     assert json.loads((tmp_path / "logs/artifacts/answer.json").read_text(encoding="utf-8")) == {"answer": text}
 
 
+def test_an_answer_that_cannot_be_written_says_so(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("in the way")
+    result = run(root, tmp_path, "answer", "412")
+    assert result.returncode == 1
+    assert result.stderr == f"error: cannot write {tmp_path}/logs/artifacts/answer.json: Not a directory\n"
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

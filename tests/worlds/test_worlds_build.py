@@ -132,6 +132,27 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> No
         build_tasks(SEED, "train", 1, 1, tmp_path / "file")
 
 
+def test_a_disk_that_takes_no_more_leaves_nothing_half_written(out: Path, tmp_path: Path) -> None:
+    program = f"""
+import resource
+from pathlib import Path
+from journeyman.errors import StorageError
+from journeyman.worlds.build import build_tasks
+build_tasks({SEED}, "train", 1, 2, Path("out"))
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+try:
+    build_tasks({SEED}, "train", 4, 5, Path("out"))
+except StorageError as error:
+    print(error)
+"""
+    argv = [sys.executable, "-c", program]
+    printed = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert printed == "out: cannot be written: File too large\n"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["tasks", "worlds"]
+    for path in (tmp_path / "out/tasks/train").iterdir():
+        assert directory_sha256(path / "tests") == directory_sha256(out / "tasks/train" / path.name / "tests")
+
+
 def test_a_failed_gate_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def strict(subject: Subject) -> list[str]:
         return ["never good enough"]
