@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman.documents
-from journeyman.documents import calc, lookup
+from journeyman.documents import calc, lookup, read
 from journeyman.documents.commands import COMMANDS, PACKAGE
+from journeyman.documents.serve import encode
 
 CSV = b"Client,Q1,Q2\nAcme,412,377\n"
 
@@ -86,8 +88,6 @@ def test_a_command_that_cannot_serve_says_why_and_fails(
 
 
 def test_lookup_takes_the_cached_tree_of_these_very_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from hashlib import sha256
-
     file, cache = tmp_path / "sales.csv", tmp_path / "cache"
     file.write_bytes(CSV)
     cache.mkdir()
@@ -100,21 +100,25 @@ def test_lookup_takes_the_cached_tree_of_these_very_bytes(tmp_path: Path, capsys
 
 
 def test_a_document_cached_as_unreadable_stays_unreadable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from hashlib import sha256
-
     (tmp_path / "a.csv").write_bytes(CSV)
     (tmp_path / f"{sha256(CSV).hexdigest()}.json").write_text('{"unreadable": "damaged"}')
     assert lookup.main([str(tmp_path / "a.csv"), "Acme", "Q1"], cache=str(tmp_path)) == 1
     assert capsys.readouterr().err == "error: unreadable file: damaged\n"
 
 
-def test_starting_a_command_on_a_cached_file_loads_no_reader(root: Path) -> None:
+def test_a_lookup_in_the_cache_imports_neither_json_nor_a_reader(root: Path, tmp_path: Path) -> None:
+    tree = read(CSV, "sales.csv")
+    tree["text"] = 'quotes " back\\slash ü \n'
+    (tmp_path / "sales.csv").write_bytes(CSV)
+    (tmp_path / f"{sha256(CSV).hexdigest()}.json").write_bytes(encode(tree))
     program = (
-        f"import sys; sys.path.insert(0, {str(root / 'lib')!r}); import officedocs.lookup, officedocs.calc\n"
-        "print(sorted({'typing', 'email', 're', 'openpyxl', 'docx', 'pdfplumber'} & set(sys.modules)))"
+        f"import sys; sys.path.insert(0, {str(root / 'lib')!r}); from officedocs import lookup, calc\n"
+        f"lookup.main(['sales.csv', 'Acme', 'Q2'], {str(tmp_path)!r})\n"
+        "print(sorted({'json', 'typing', 're', 'hashlib', 'openpyxl', 'docx', 'pdfplumber'} & set(sys.modules)))"
     )
-    result = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=30)
-    assert result.stdout == "[]\n", result.stderr
+    argv = [sys.executable, "-I", "-S", "-c", program]
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=30, cwd=tmp_path)
+    assert result.stdout == "377\n[]\n", result.stderr
 
 
 @pytest.mark.parametrize(
