@@ -30,13 +30,13 @@ from journeyman.ladder.report.sections import (
 
 FAMILIES = ("cross", "look", "own", "rep", "sum2")
 RATES = {
+    ("clean_base", "toolbelt"): 0.97,
     ("warm_start", "toolbelt"): 0.16,
     ("trained", "toolbelt"): 0.92,
-    ("clean_base", "toolbelt"): 0.97,
     ("fresh", "toolbelt"): 0.0,
+    ("clean_base", "react"): 0.96,
     ("warm_start", "react"): 0.17,
     ("trained", "react"): 0.86,
-    ("clean_base", "react"): 0.96,
     ("fresh", "react"): 0.0,
 }
 LABELS = {

@@ -12,9 +12,10 @@ from journeyman.evals.wording import clipped
 from journeyman.ladder.report.figures import Curve, Point, Series
 from journeyman.ladder.report.sections import FamilyRow
 
-WIDTH, HEIGHT = 680, 300
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44
-_TICKS = 6
+WIDTH, HEIGHT = 680, 308
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 52
+FOREST_LEFT, FOREST_BOTTOM = 130, 52
+_TICKS = 8
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def forest(rows: Sequence[FamilyRow]) -> Forest | None:
             if whisker:
                 whiskers.append(whisker)
     ticks = tuple(Tick(_forest_x(v), f"{v:g}") for v in (0, 0.25, 0.5, 0.75, 1))
-    return Forest(top + step * len(rows) + 40, tuple(labels), ticks, tuple(whiskers))
+    return Forest(top + step * len(rows) + FOREST_BOTTOM, tuple(labels), ticks, tuple(whiskers))
 
 
 def span_at(share: float) -> float:
@@ -123,7 +124,6 @@ def span_at(share: float) -> float:
     return round(4 + 92 * min(1.0, max(0.0, share)), 2)
 
 
-FOREST_LEFT = 130
 
 
 def _forest_x(share: float) -> float:

@@ -58,6 +58,11 @@ class Grid:
     numeric: frozenset[int] = field(default_factory=frozenset)
     breaks: frozenset[int] = field(default_factory=frozenset)
 
+    @property
+    def dense(self) -> bool:
+        """True when so many columns hold intervals that they go below their numbers."""
+        return sum(any(row[i].interval for row in self.rows) for i in range(len(self.heads))) > 3
+
 
 def grid(
     caption: str,
@@ -68,12 +73,20 @@ def grid(
     row_headers: int = 1,
     group_by: int | None = None,
 ) -> Grid:
-    """A grid whose numeric columns are found from its cells; a change in column ``group_by`` starts a new group."""
-    settled = tuple(tuple(row) for row in rows)
-    numeric = frozenset(i for row in settled for i, cell in enumerate(row) if isinstance(cell.raw, int | float))
-    keys = [row[group_by].text for row in settled] if group_by is not None else []
+    """A grid without the columns that are empty in every row; numeric columns are found from the cells.
+
+    A change in column ``group_by`` starts a new group of rows.
+    """
+    given, names = [tuple(row) for row in rows], tuple(heads)
+    kept = [i for i in range(len(names)) if i < row_headers or not given or any(row[i].plain for row in given)]
+    settled = tuple(tuple(row[i] for i in kept) for row in given)
+    numeric = frozenset(
+        i for row in settled for i, cell in enumerate(row) if i >= row_headers and isinstance(cell.raw, int | float)
+    )
+    keys = [row[group_by].text for row in given] if group_by is not None else []
     breaks = frozenset(i for i in range(1, len(keys)) if keys[i] != keys[i - 1])
-    return Grid(caption, tuple(heads), settled, tuple(note for note in notes if note), row_headers, numeric, breaks)
+    shown = tuple(names[i] for i in kept)
+    return Grid(caption, shown, settled, tuple(note for note in notes if note), row_headers, numeric, breaks)
 
 
 def word(text: object, *, code: bool = False) -> GridCell:

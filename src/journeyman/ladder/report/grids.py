@@ -33,17 +33,17 @@ def models(report: Report) -> Grid:
         (
             word(row.label),
             word(row.harness),
-            word(row.decoding),
             score_cell(row.scores.mean_reward),
             score_cell(row.scores.pass_1, draw=True),
             *_n_cells(row.scores),
+            word(row.decoding),
         )
         for row in report.models
     ]
     figures = [score for row in report.models for score in (row.scores.mean_reward, row.scores.pass_1)]
     return grid(
         "Four models on held-out worlds",
-        ("model", "harness", "decoding", *SCORE_HEADS, *_N_HEADS),
+        ("model", "harness", *SCORE_HEADS, *_N_HEADS, "decoding"),
         rows,
         notes=interval_notes(figures),
         group_by=1,

@@ -33,9 +33,8 @@ def duration(seconds: float | None) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} m {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} m"
+    large, small, units = (whole // 60, whole % 60, "ms") if whole < 3600 else (whole // 3600, whole % 3600 // 60, "hm")
+    return f"{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
 
 
 def size(megabytes: float | None) -> str:
