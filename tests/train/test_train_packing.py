@@ -10,17 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from journeyman.errors import InputError
-from journeyman.train.packing import pack, padded_batches
+from journeyman.train.packing import grouped_batches, pack
 
 
-@given(st.lists(st.integers(1, 150), max_size=60), st.integers(1, 120))
-def test_every_sequence_lies_in_one_bin_and_only_a_lone_one_exceeds_the_cap(lengths, cap):
-    for bins, size in [
-        (pack(lengths, cap), lambda b: sum(lengths[i] for i in b)),
-        (padded_batches(lengths, cap), lambda b: len(b) * max(lengths[i] for i in b)),
-    ]:
+@given(st.lists(st.tuples(st.integers(1, 150), st.integers(0, 4)), max_size=60), st.integers(1, 120))
+def test_every_sequence_lies_in_one_bin_and_only_a_lone_one_exceeds_the_cap(rows, cap):
+    lengths = [length for length, _ in rows]
+    for bins in (pack(lengths, cap), grouped_batches(lengths, [g for _, g in rows], cap)):
         assert sorted(i for b in bins for i in b) == list(range(len(lengths)))
-        assert all(size(b) <= cap or len(b) == 1 for b in bins)
+        assert all(sum(lengths[i] for i in b) <= cap or len(b) == 1 for b in bins)
 
 
 @pytest.mark.parametrize(("count", "seed", "lower_bound"), [(256, 0, 57), (1024, 1, 213), (4096, 2, 894)])
@@ -39,16 +37,13 @@ def _seconds(lengths):
     return time.process_time() - start
 
 
-def test_padded_micro_batches_of_sorted_rows_waste_little():
-    lengths = np.random.default_rng(0).integers(80, 240, 256).tolist()
-    batches = padded_batches(lengths, 16_384)
-    padded = sum(len(b) * max(lengths[i] for i in b) for b in batches)
-    assert sum(lengths) / padded > 0.85
-    assert len(batches) == 3
+def test_rows_of_one_group_stay_side_by_side_and_the_longest_group_comes_first():
+    lengths, groups = [5, 9, 7, 3, 4], [1, 2, 1, 3, 2]
+    assert grouped_batches(lengths, groups, 13) == [[1, 4], [2, 0], [3]]
 
 
 def test_a_length_or_cap_that_is_not_positive_is_refused():
     with pytest.raises(InputError, match="cap"):
         pack([1], 0)
     with pytest.raises(InputError, match=r"lengths\[1\]"):
-        padded_batches([3, 0], 8)
+        grouped_batches([3, 0], [0, 0], 8)

@@ -10,9 +10,6 @@ from collections.abc import Sequence
 
 from journeyman.errors import InputError
 
-PADDED_TOKENS_PER_MICRO_BATCH = 16_384
-"""Default budget of a padded micro-batch: some 500 MB of activations for the half-million-parameter model."""
-
 
 def pack(lengths: Sequence[int], cap: int) -> list[list[int]]:
     """Put sequences into as few bins of at most ``cap`` tokens as best fit on sorted lengths finds.
@@ -48,18 +45,30 @@ def pack(lengths: Sequence[int], cap: int) -> list[list[int]]:
     return alone + bins
 
 
-def padded_batches(lengths: Sequence[int], cap: int = PADDED_TOKENS_PER_MICRO_BATCH) -> list[list[int]]:
-    """Cut the sequences, sorted by length, into micro-batches whose padded size (rows x longest) stays under ``cap``.
+def grouped_batches(lengths: Sequence[int], groups: Sequence[int], cap: int) -> list[list[int]]:
+    """Cut rows into micro-batches of at most ``cap`` tokens, rows of one group side by side to share prefixes.
 
-    Args, Returns, Raises: as ``pack``; the longest rows come first, so that what does not fit shows at once.
+    Groups come by their longest row, the longest first: what does not fit in memory shows at once.
+
+    Args:
+        lengths: tokens of each row, positive.
+        groups: the group of each row.
+        cap: tokens per micro-batch, shared prefixes counted in each row.
+
+    Returns, Raises: as ``pack``.
     """
     _check(lengths, cap)
+    longest: dict[int, int] = {}
+    for length, group in zip(lengths, groups, strict=True):
+        longest[group] = max(length, longest.get(group, 0))
     batches: list[list[int]] = []
-    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= cap:
-            batches[-1].append(i)
-        else:
-            batches.append([i])
+    load = cap
+    for i in sorted(range(len(lengths)), key=lambda i: (-longest[groups[i]], groups[i], -lengths[i])):
+        if load + lengths[i] > cap:
+            batches.append([])
+            load = 0
+        batches[-1].append(i)
+        load += lengths[i]
     return batches
 
 
