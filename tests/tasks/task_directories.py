@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from journeyman.tasks.task import Task, TaskDraft
@@ -54,6 +54,7 @@ def draft(
     truth: Mapping[str, Any] | None = None,
     timeout_s: float = 20.0,
     is_own: bool = True,
+    deliverables: Sequence[str] = ("answer.json",),
 ) -> TaskDraft:
     """A task that asks for one number; ``is_own`` leaves out ``[metadata.journeyman]``."""
     own = {
@@ -61,7 +62,7 @@ def draft(
         "world_id": "train-0001",
         "split": "train",
         "world_digest": "0" * 64,
-        "deliverables": ["answer.json"],
+        "deliverables": list(deliverables),
     }
     files = {
         "environment/Dockerfile": b"FROM debian:12\n",

@@ -115,7 +115,6 @@ def test_a_frame_carries_any_bytes_to_the_check_and_a_verdict_back(tmp_path: Pat
 
 def test_what_a_check_returns_must_be_json(tmp_path: Path, grader: ModuleType):
     grader.CHECKS["f"] = compile("def grade(a, t): return {'reward': {1, 2}}", "check.py", "exec")
-    grader.confine = lambda: None  # its limits would hold for this test process
     verdict = decode_answer(grader.handle(encode_frame("f", b"{}", {}, 5.0)))
     assert (verdict.kind, verdict.error) == ("verifier_error", "VerifierCrashed")
 

@@ -60,6 +60,9 @@ def verify_in_sandbox(
         environment: put on PATH, or None for the bare sandbox.
         label: owner, for ``Provider.list`` and ``reap``.
         waive: limits that may stay unenforced.
+
+    Raises:
+        SandboxLeak: something of the sandbox could not be removed.
     """
     try:
         shown = declared_artifacts(artifacts, task.deliverables)
@@ -109,7 +112,6 @@ def _verify_once(
                 Mount(GRADER_SOURCE, f"{GRADER_ROOT}/grade.py"),
             ),
             environment=environment,
-            cwd="/tmp",
             env={k: v for k, v in task.config.verifier.env.items() if "${" not in v},
             memory_mb=DEFAULT_MEMORY_MB,
             waive=waive,

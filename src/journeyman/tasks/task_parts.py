@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,17 @@ def read_instruction(path: Path, problems: list[Problem]) -> str:
 def leaving_links(directory: Path) -> list[Problem]:
     """A problem for each link whose target lies outside the task directory."""
     root = directory.resolve()
-    links = (Path(parent, name) for parent, dirs, files in os.walk(directory) for name in dirs + files)
     return [
-        Problem("files", link.relative_to(directory).as_posix(), "is a link that leaves the task directory")
-        for link in links
-        if link.is_symlink() and not link.resolve().is_relative_to(root)
+        Problem("files", os.path.relpath(link, directory), "is a link that leaves the task directory")
+        for link in _links(directory)
+        if not Path(link).resolve().is_relative_to(root)
     ]
+
+
+def _links(directory: str | os.PathLike[str]) -> Iterator[str]:
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                yield entry.path
+            elif entry.is_dir(follow_symlinks=False):
+                yield from _links(entry.path)

@@ -21,6 +21,7 @@ from journeyman.sandbox.errors import (
     CallRaised,
     CallTimedOut,
     SandboxFault,
+    SandboxLeak,
     SandboxLost,
     SandboxStartFailed,
 )
@@ -42,7 +43,13 @@ from journeyman.tasks.verdict import Verdict, malformed, verifier_error
 CHECK_MEMORY_MB = 256
 """Memory of one check; more ends its child alone, below the limit of the sandbox."""
 
-_SLACK_S = 5.0  # the child ends itself at its deadline, the server kills it soon after; this is for both to have failed
+_WRITABLE = ("/ws", "/tmp", "/dev/shm")
+"""What a sandbox may write by default: here an empty read-only directory, so no trial leaves a file for the next."""
+
+_CHILD_SLACK_S = 1.0
+_CALL_SLACK_S = 5.0
+"""A check ends itself at its deadline; one that does not is killed by the server after the first slack, and with its
+sandbox after the second."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,10 @@ class BatchVerifier:
     ) -> None:
         self.provider, self.environment, self.label, self.waive = provider, environment, label, waive
         self._sandbox: Sandbox | None = None
-        self._checks = Path(tempfile.mkdtemp(prefix="grader-"))
+        self._leaks: list[SandboxLeak] = []
+        self._room = Path(tempfile.mkdtemp(prefix="grader-"))
+        for name in ("checks", "empty"):
+            (self._room / name).mkdir()
 
     def __enter__(self) -> BatchVerifier:
         return self
@@ -97,9 +107,15 @@ class BatchVerifier:
         self.close()
 
     def close(self) -> None:
-        """End the sandbox, if one is left, and remove the directory of check sources."""
+        """End the sandbox, if one is left, and remove the directory of check sources.
+
+        Raises:
+            SandboxLeak: something of a sandbox of any batch could not be removed; the verdicts stand.
+        """
         self._end_sandbox()
-        shutil.rmtree(self._checks, ignore_errors=True)
+        shutil.rmtree(self._room, ignore_errors=True)
+        if self._leaks:
+            raise self._leaks.pop()
 
     def grade(self, items: Sequence[GradeItem]) -> list[Verdict]:
         """One verdict per item, in order.
@@ -130,18 +146,25 @@ class BatchVerifier:
             return malformed(str(error))
         check = task.tests / "check.py"
         if not check.is_file():
-            return verify_in_sandbox(
-                task, item.artifacts, self.provider, self.environment, label=self.label, waive=self.waive
-            )
+            return self._by_script(item)
         try:
             source, truth = check.read_bytes(), (task.tests / "truth.json").read_bytes()
         except OSError as error:
             return verifier_error(VerifierMissing(f"{error.filename}: {error.strerror}"))
         digest = sha256(source)
-        path = self._checks / f"{digest}.py"
+        path = self._room / "checks" / f"{digest}.py"
         if not path.exists():
             path.write_bytes(source)
         return _Frame(encode_frame(digest, truth, artifacts, task.verifier_timeout_s), task.verifier_timeout_s)
+
+    def _by_script(self, item: GradeItem) -> Verdict:
+        try:
+            return verify_in_sandbox(
+                item.task, item.artifacts, self.provider, self.environment, label=self.label, waive=self.waive
+            )
+        except SandboxLeak as error:
+            self._leaks.append(error)
+            return verifier_error(VerifierCrashed(str(error)))
 
     def _grade_frames(self, frames: dict[int, _Frame], verdicts: dict[int, Verdict]) -> None:
         waiting = deque(frames)
@@ -169,7 +192,7 @@ class BatchVerifier:
     def _grade_frame(self, sandbox: Sandbox, frame: _Frame) -> Verdict:
         """Send one frame. Raises SandboxLost; everything else that breaks is this item's verdict."""
         try:
-            return decode_answer(sandbox.call(frame.payload, deadline_s=frame.timeout_s + _SLACK_S))
+            return decode_answer(sandbox.call(frame.payload, deadline_s=frame.timeout_s + _CALL_SLACK_S))
         except CallTimedOut:
             fault: VerifierFault = VerifierTimeout(f"check.py did not end within {frame.timeout_s:g} s")
         except CallKilled as error:
@@ -185,17 +208,17 @@ class BatchVerifier:
     def _spec(self, longest_s: float) -> SandboxSpec:
         return SandboxSpec(
             label=self.label,
-            mounts=(Mount(GRADER_SOURCE, f"{GRADER_ROOT}/grade.py"), Mount(self._checks, f"{GRADER_ROOT}/checks")),
+            mounts=(
+                Mount(GRADER_SOURCE, f"{GRADER_ROOT}/grade.py"),
+                Mount(self._room / "checks", f"{GRADER_ROOT}/checks"),
+                *(Mount(self._room / "empty", target) for target in _WRITABLE),
+            ),
             environment=self.environment,
             entry=(
-                "python3",
-                "-I",
-                f"{AGENT_ROOT}/lib/forkserver.py",
-                "grade:handle",
-                f"--memory-mb={CHECK_MEMORY_MB}",
-                f"--deadline-s={longest_s:g}",
+                *("python3", "-I", "-S", f"{AGENT_ROOT}/forkserver.py", "--path", GRADER_ROOT, "grade:handle"),
+                *("--memory-mb", str(CHECK_MEMORY_MB), "--deadline-s", f"{longest_s + _CHILD_SLACK_S:g}"),
+                *("--file-mb", "0"),
             ),
-            cwd="/tmp",
             memory_mb=DEFAULT_MEMORY_MB,
             waive=self.waive,
         )
@@ -203,4 +226,7 @@ class BatchVerifier:
     def _end_sandbox(self) -> None:
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
-            sandbox.destroy()
+            try:
+                sandbox.destroy()
+            except SandboxLeak as error:  # reported when the verifier is closed: a leak is no reason to lose verdicts
+                self._leaks.append(error)
