@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from journeyman.sandbox.bwrap import Bubblewrap
+from journeyman.sandbox.plain import Plain
 from journeyman.sandbox.protocol import Provider
 
 #: name -> constructor. ``none`` isolates nothing.
-PROVIDERS: dict[str, Callable[[], Provider]] = {"bwrap": Bubblewrap}
+PROVIDERS: dict[str, Callable[[], Provider]] = {"bwrap": Bubblewrap, "none": Plain}

@@ -13,26 +13,15 @@ import os
 
 from journeyman.deadline import Deadline
 from journeyman.errors import EnvironmentMissing
-from journeyman.sandbox import cgroup, reaper, recipe, supervisor
+from journeyman.sandbox import cgroup, hierarchy, reaper, recipe, supervisor
+from journeyman.sandbox.bwrap_binary import find_bwrap
 from journeyman.sandbox.errors import LimitUnenforceable, SandboxStartFailed
 from journeyman.sandbox.identity import Identity
-from journeyman.sandbox.probe import find_bwrap
 from journeyman.sandbox.protocol import SandboxIds, SandboxInfos, SandboxSpec
 from journeyman.sandbox.seccomp import deny_program
 from journeyman.sandbox.session import Session
 
-#: Processes of a sandbox besides its commands: monitor and supervisor.
-_OWN_PROCESSES = 2
 _FIX = "delegate a control group to this user, or run as root (docs/sandbox.md, control groups)"
-
-
-def data_descriptor(data: bytes) -> int:
-    """A descriptor from which ``data`` can be read once, for an option of bubblewrap that takes one."""
-    descriptor = os.memfd_create("data")
-    with open(descriptor, "wb", closefd=False) as file:
-        file.write(data)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
 
 
 def refuse_unenforceable(provider: str, spec: SandboxSpec, supports: frozenset[str]) -> None:
@@ -40,16 +29,6 @@ def refuse_unenforceable(provider: str, spec: SandboxSpec, supports: frozenset[s
     wanted = {"memory", "pids", "disk"} | ({"cpus"} if spec.cpus is not None else set())
     for limit in sorted(wanted - supports - spec.waive):
         raise LimitUnenforceable(provider, limit, "no control group can be made for it", _FIX)
-
-
-def make_group(identity: Identity, spec: SandboxSpec) -> cgroup.Group | None:
-    """The control group of a sandbox, None where the host has none. Raises SandboxStartFailed."""
-    try:
-        return cgroup.Group.create(
-            identity.name, cgroup.bases(), memory_mb=spec.memory_mb, pids=spec.pids + _OWN_PROCESSES, cpus=spec.cpus
-        )
-    except OSError as error:
-        raise SandboxStartFailed(spec.label, f"control group: {error}") from error
 
 
 class Bubblewrap:
@@ -76,7 +55,7 @@ class Bubblewrap:
         kept = {"disk", "files", "network", "processes", "overlay", "dies_with_owner"}
         if deny_program() is not None:
             kept.add("privileges")
-        parents = cgroup.bases().parents
+        parents = hierarchy.bases().parents
         kept |= {limit for limit, controller in (("memory", "memory"), ("cpus", "cpu")) if controller in parents}
         if "pids" in parents or os.getuid() != 0:  # RLIMIT_NPROC does not bind root
             kept.add("pids")
@@ -87,7 +66,7 @@ class Bubblewrap:
         deadline = Deadline.after(deadline_s, "start of a sandbox")
         refuse_unenforceable(self.name, spec, self.supports)
         identity = Identity.fresh(spec.label)
-        group = make_group(identity, spec)
+        group = cgroup.make_group(identity.name, spec)
         try:
             session = self._start(spec, identity, group, deadline)
         except BaseException:
@@ -114,14 +93,16 @@ class Bubblewrap:
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        supervisor.await_ready(spec, channel, processes, spec.entry, deadline)
-        return Session(identity.id, channel, processes, serves_frames=spec.entry is not None, on_destroy=self._forget)
+        said = supervisor.await_ready(spec, channel, processes, spec.entry, deadline)
+        return Session(
+            identity.id, channel, processes, serves_frames=spec.entry is not None, stderr=said, on_destroy=self._forget
+        )
 
     def _words(self, spec: SandboxSpec, descriptors: list[int]) -> list[str]:
         """bubblewrap's command line after its name; appends the descriptors that it reads."""
 
         def readable(data: bytes) -> int:
-            descriptors.append(data_descriptor(data))
+            descriptors.append(recipe.data_descriptor(data))
             return descriptors[-1]
 
         etc_fds = {name: readable(data) for name, data in recipe.ETC.items()}
@@ -150,4 +131,4 @@ class Bubblewrap:
         for session in tuple(self._live.values()):
             with contextlib.suppress(Exception):
                 session.destroy(deadline_s=5)
-        cgroup.remove_parents()
+        hierarchy.remove_parents()

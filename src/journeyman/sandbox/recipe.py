@@ -92,6 +92,15 @@ def _mount(mount: Mount) -> Iterator[str]:
         yield from ("--bind" if mount.writable else "--ro-bind", source, mount.target)
 
 
+def data_descriptor(data: bytes) -> int:
+    """A descriptor from which ``data`` can be read once, for an option of bubblewrap that takes one."""
+    descriptor = os.memfd_create("data")
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
 def environment_variables(spec: SandboxSpec) -> dict[str, str]:
     """The whole environment inside."""
     variables = {

@@ -7,10 +7,7 @@ one, the supervisor's descendants.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,9 +15,8 @@ from contextlib import contextmanager
 from itertools import count
 
 from journeyman.deadline import Deadline
-from journeyman.sandbox import proctree, shell
+from journeyman.sandbox import shell
 from journeyman.sandbox.capture import Captured
-from journeyman.sandbox.cgroup import Group
 from journeyman.sandbox.channel import Channel, ChannelBroken
 from journeyman.sandbox.errors import (
     CallKilled,
@@ -31,82 +27,13 @@ from journeyman.sandbox.errors import (
     SandboxLost,
     TransferFailed,
 )
+from journeyman.sandbox.processes import Processes
 from journeyman.sandbox.protocol import KILL_GRACE_S, MAX_FRAME_BYTES, ExecResult
 
 #: Last words of a supervisor or entry program that are kept for an error.
 _TAIL_BYTES = 4096
 #: Seconds that a supervisor has to say that the command it waited for is dead.
 _ANSWER_GRACE_S = 2.0
-
-
-class Processes:
-    """The processes of one sandbox, seen from outside: whom to kill, whom to spare, what memory they hold."""
-
-    def __init__(
-        self, process: subprocess.Popen[bytes], group: Group | None, *, is_wrapped: bool, poll_memory_mb: int | None
-    ) -> None:
-        """
-        Args:
-            process: the outermost one, a child of this program.
-            group: its control group, None where the host has none.
-            is_wrapped: the supervisor is the child of ``process``, else it is ``process``.
-            poll_memory_mb: kill commands above this resident memory, where no group bounds it.
-        """
-        self.process, self.group = process, group
-        self._is_wrapped, self._poll_memory_mb = is_wrapped, poll_memory_mb
-        self._oom_seen = 0
-        self._polled_kills = 0
-
-    @property
-    def are_polled(self) -> bool:
-        """Whether ``enforce_memory`` has to be called now and then."""
-        return self._poll_memory_mb is not None
-
-    def supervisor(self) -> int | None:
-        """Host pid of the supervisor, None when it is gone."""
-        if not self._is_wrapped:
-            return self.process.pid
-        children = proctree.children(self.process.pid)
-        return children[0] if children else None
-
-    def kill_commands(self) -> None:
-        """Kill everything but the supervisor and what keeps it."""
-        supervisor = self.supervisor()
-        if supervisor is None:
-            return
-        deadline = Deadline.after(KILL_GRACE_S, "kill of a command")
-        if self.group is not None:
-            self.group.kill(frozenset({self.process.pid, supervisor}), deadline)
-        else:
-            proctree.kill_descendants(supervisor, deadline)
-
-    def enforce_memory(self) -> None:
-        """Kill the commands when they hold more resident memory than the limit."""
-        supervisor = self.supervisor()
-        limit_mb = self._poll_memory_mb
-        if supervisor is not None and limit_mb is not None and proctree.resident_bytes(supervisor) > limit_mb << 20:
-            self._polled_kills += 1
-            self.kill_commands()
-
-    def oom_kills(self) -> int:
-        """Kills by the memory limit since the last question."""
-        total = self.group.oom_kills() if self.group is not None else 0
-        new = total - self._oom_seen + self._polled_kills
-        self._oom_seen, self._polled_kills = total, 0
-        return new
-
-    def end(self, deadline: Deadline) -> None:
-        """Kill everything. The supervisor is pid 1 of its namespace: the kernel kills the rest before it is gone."""
-        if self.process.poll() is None:
-            supervisor = self.supervisor()
-            if supervisor is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(supervisor, signal.SIGKILL)
-            if supervisor is None or not proctree.wait_for(self.process, min(deadline.remaining_s, 2.0)):
-                self.process.kill()
-                proctree.wait_for(self.process, deadline.remaining_s)
-        if self.group is not None and self.group.processes():
-            self.group.kill_all(deadline)
 
 
 class Session:
@@ -119,6 +46,7 @@ class Session:
         processes: Processes,
         *,
         serves_frames: bool,
+        stderr: Captured,
         translate: Callable[[str], str] = str,
         on_destroy: Callable[[str], list[str]] = lambda sandbox_id: [],
     ) -> None:
@@ -128,6 +56,7 @@ class Session:
             channel: to its supervisor, past the ``ready``.
             processes: its processes.
             serves_frames: an entry program answers ``call``; else a shell answers ``exec``.
+            stderr: what an entry program has said so far.
             translate: path inside -> path for the shell (differs only without a mount namespace).
             on_destroy: given the id, removes what the provider made; returns what remains.
         """
@@ -137,7 +66,7 @@ class Session:
         self._translate, self._on_destroy = translate, on_destroy
         self._lock = threading.Lock()
         self._tokens = count(1)
-        self._stderr = Captured(_TAIL_BYTES)  # of an entry program, since the last answer
+        self._stderr = stderr  # of an entry program, since the last answer
         self._is_destroyed = False
 
     def exec(
@@ -187,7 +116,6 @@ class Session:
             raise ValueError(f"frame of {len(payload)} bytes is larger than {MAX_FRAME_BYTES}")
         deadline = Deadline.after(deadline_s, "call")
         with self._turn(deadline, "call", frames=True):
-            self._stderr = Captured(_TAIL_BYTES)
             answer = self._channel.frame(payload, deadline, self._stderr)
             if answer is None:
                 self._processes.kill_commands()
@@ -195,6 +123,7 @@ class Session:
                 if self._channel.frame(None, grace, self._stderr) is None:
                     self._processes.end(Deadline.after(KILL_GRACE_S, "end of a silent program"))
                 raise CallTimedOut(deadline_s)
+            self._stderr = Captured(_TAIL_BYTES)
             oom_kills = self._processes.oom_kills() if answer[0] == 3 else 0
         return _payload(answer, deadline_s, oom_kills)
 
@@ -251,6 +180,8 @@ class Session:
                     self._processes.end(Deadline.after(KILL_GRACE_S, "end of a silent supervisor"))
             self._channel.take_outputs(stdout, stderr)
             oom_kills = self._processes.oom_kills()
+            if self._is_destroyed:  # by another thread: the command did not end by itself
+                raise SandboxLost(self.id, "exec", "it was destroyed")
         out, out_omitted = stdout.result(text=text)
         err, err_omitted = stderr.result(text=text)
         elapsed_s = time.monotonic() - started

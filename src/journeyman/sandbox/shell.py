@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from journeyman.errors import InputError
 
 READY = b"ready\n"
+#: When memory runs out, the kernel is to take a command and not the supervisor.
+_DIE_FIRST = "{ echo 800 >/proc/self/oom_score_adj || :; } 2>/dev/null"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -53,7 +55,7 @@ def command_line(
         if not command:
             raise InputError("sandbox command", "is empty")
         shown = program = " ".join(_quoted(word) for word in command)
-    steps = []
+    steps = [_DIE_FIRST]
     if cwd is not None:
         steps.append(f"cd {_quoted(cwd)}")
     for name, value in (env or {}).items():

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from journeyman.deadline import Deadline
 from journeyman.sandbox import shell
 from journeyman.sandbox.capture import Captured
-from journeyman.sandbox.cgroup import Group
+from journeyman.sandbox.cgroup import OWN_PROCESSES, Group
 from journeyman.sandbox.channel import Channel, ChannelBroken
 from journeyman.sandbox.errors import SandboxStartFailed
 from journeyman.sandbox.launcher import launch
+from journeyman.sandbox.processes import Processes
 from journeyman.sandbox.protocol import KILL_GRACE_S, SandboxSpec
-from journeyman.sandbox.session import Processes
 
 
 def start(
@@ -85,8 +85,8 @@ def start(
 
 def await_ready(
     spec: SandboxSpec, channel: Channel, processes: Processes, entry: Sequence[str] | None, deadline: Deadline
-) -> None:
-    """Send the opening lines and wait for the answer.
+) -> Captured:
+    """Send the opening lines and wait for the answer; returns what came on standard error meanwhile.
 
     Args:
         spec: what is asked for.
@@ -101,7 +101,7 @@ def await_ready(
     held = processes.group.paths if processes.group is not None else {}
     opening = shell.opening(
         disk_mb=spec.disk_mb,
-        pids=None if "pids" in held else spec.pids + 2,
+        pids=None if "pids" in held else spec.pids + OWN_PROCESSES,
         address_space_mb=None if "memory" in held else spec.memory_mb,
         entry=entry,
     )
@@ -120,3 +120,4 @@ def await_ready(
             channel.close()
     if not is_ready:
         raise SandboxStartFailed(spec.label, words.result()[0].decode(errors="replace").strip() or problem)
+    return words

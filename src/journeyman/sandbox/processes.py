@@ -1,0 +1,85 @@
+"""The processes of one sandbox, seen from outside: whom to kill, whom to spare, what memory they hold."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+
+from journeyman.deadline import Deadline
+from journeyman.sandbox import proctree
+from journeyman.sandbox.cgroup import Group
+from journeyman.sandbox.protocol import KILL_GRACE_S
+
+
+class Processes:
+    """A tree that is a control group or, without one, what descends from the supervisor."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], group: Group | None, *, is_wrapped: bool, poll_memory_mb: int | None
+    ) -> None:
+        """
+        Args:
+            process: the outermost one, a child of this program.
+            group: its control group, None where the host has none.
+            is_wrapped: the supervisor is the child of ``process``, else it is ``process``.
+            poll_memory_mb: kill commands above this resident memory, where no group bounds it.
+        """
+        self.process, self.group = process, group
+        self._is_wrapped, self._poll_memory_mb = is_wrapped, poll_memory_mb
+        self._oom_seen = 0
+        self._polled_kills = 0
+
+    @property
+    def are_polled(self) -> bool:
+        """Whether ``enforce_memory`` has to be called now and then."""
+        return self._poll_memory_mb is not None
+
+    def supervisor(self) -> int | None:
+        """Host pid of the supervisor, None when it is gone."""
+        if not self._is_wrapped:
+            return self.process.pid
+        children = proctree.children(self.process.pid)
+        return children[0] if children else None
+
+    def kill_commands(self) -> None:
+        """Kill everything but the supervisor and what keeps it."""
+        supervisor = self.supervisor()
+        if supervisor is None:
+            return
+        deadline = Deadline.after(KILL_GRACE_S, "kill of a command")
+        if self.group is not None:
+            self.group.kill(frozenset({self.process.pid, supervisor}), deadline)
+        else:
+            proctree.kill_descendants(supervisor, deadline)
+
+    def enforce_memory(self) -> None:
+        """Kill the commands when they hold more resident memory than the limit."""
+        supervisor = self.supervisor()
+        limit_mb = self._poll_memory_mb
+        if supervisor is not None and limit_mb is not None and proctree.resident_bytes(supervisor) > limit_mb << 20:
+            self._polled_kills += 1
+            self.kill_commands()
+
+    def oom_kills(self) -> int:
+        """Kills by the memory limit since the last question."""
+        total = self.group.oom_kills() if self.group is not None else 0
+        new = total - self._oom_seen + self._polled_kills
+        self._oom_seen, self._polled_kills = total, 0
+        return new
+
+    def end(self, deadline: Deadline) -> None:
+        """Kill everything. The supervisor is pid 1 of its namespace: the kernel kills the rest before it is gone."""
+        if self.process.poll() is None:
+            if not self._is_wrapped:
+                self.kill_commands()  # without a pid namespace they would outlive the supervisor
+            supervisor = self.supervisor()
+            if supervisor is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(supervisor, signal.SIGKILL)
+            if supervisor is None or not proctree.wait_for(self.process, min(deadline.remaining_s, 2.0)):
+                self.process.kill()
+                proctree.wait_for(self.process, deadline.remaining_s)
+        if self.group is not None and self.group.processes():
+            self.group.kill_all(deadline)
