@@ -49,13 +49,14 @@ class Boundary(Word):
 
     Attributes:
         name: short key, unique in one report, e.g. ``trained / toolbelt / test``.
-        model: which weights, in words; ``model_sha256`` their digest.
-        harness: loop and framing; ``harness_sha256`` its digest.
+        model: which weights, in words.
+        harness: loop and framing.
         tools: names of the tools offered.
         judge: what graded, e.g. ``tests/check.py in a fresh sandbox``.
         budgets: limits per trial, e.g. ``{"turns": 6, "new_tokens_per_turn": 44, "context_tokens": 640}``.
         decoding: ``sampled, T=1`` or ``greedy``.
-        split: which worlds; ``tasks_sha256`` digest of the set of tasks.
+        split: which worlds.
+        model_sha256, harness_sha256, tasks_sha256: digests of the weights, the harness and the set of tasks.
         dollars: US dollars spent on these trials, None when no price table applies.
     """
 
@@ -124,10 +125,13 @@ class Difference(Word):
 
     Attributes:
         kind: kind of both scores.
-        a, b: names of the two sides; ``value`` is mean(B - A).
+        a, b: names of the two sides.
+        value: mean(B - A).
         low, high, interval: as in ``Score``; the interval is clustered by world.
-        n_tasks: common tasks; ``n_tasks_unpaired`` tasks of either side without a partner.
-        p: two-sided cluster sign-flip p, None when it cannot be computed; ``p_method`` says exact or sampled.
+        n_tasks, n_worlds: common tasks and their worlds.
+        n_tasks_unpaired: tasks of either side without a partner.
+        p: two-sided cluster sign-flip p, None when it cannot be computed.
+        p_method: exact or sampled.
         p_adjusted: the same after Holm over the declared family, None outside an ablation.
         mde: smallest effect detectable at 5 % two-sided with 80 % power at this n and spread, None when unknown.
         word: ``tie`` when |value| < 0.01 or the interval covers 0 or is missing, else the better side, ``A`` or ``B``.

@@ -5,5 +5,6 @@ n and interval; ``mean_reward`` and ``pass@1`` never share a column; fields that
 can be compared without them. It computes no score: numbers come from ``evals/`` and the steps.
 
 Modules: ``model`` (the whole report), ``sections`` (its rows), ``figures`` (gates, tables, curves), ``replay`` (one
-trajectory), ``timeless`` (``without_time``), ``write`` (``write_report``), ``markdown``, ``html``.
+trajectory), ``timeless`` (``without_time``), ``write`` (``write_report``), ``markdown``, ``html``, ``schema`` (its
+reference).
 """

@@ -124,8 +124,6 @@ def span_at(share: float) -> float:
     return round(4 + 92 * min(1.0, max(0.0, share)), 2)
 
 
-
-
 def _forest_x(share: float) -> float:
     return round(FOREST_LEFT + share * (WIDTH - FOREST_LEFT - RIGHT), 2)
 

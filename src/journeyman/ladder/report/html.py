@@ -4,6 +4,7 @@ escaped."""
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -81,6 +82,7 @@ def _drawn(curve: Curve) -> dict[str, Any]:
     return {"curve": curve, "chart": charts.line_chart(curve), "grid": grids.curve(curve)}
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("journeyman.ladder.report", "templates"),

@@ -35,9 +35,12 @@ class Run(Word):
     """What was run, where, and what it took.
 
     Attributes:
-        name: what was run, e.g. ``quickstart``. version: of journeyman. command: how to run it again, without paths.
+        name: what was run, e.g. ``quickstart``.
+        version: of journeyman.
+        command: how to run it again, without paths.
         machine: facts about the machine by name (``cpu``, ``memory``, ``sandbox``...), without paths or host names.
-        cpu_s: CPU-seconds of all processes; ``cpu_source`` says how they were read.
+        cpu_s: CPU-seconds of all processes.
+        cpu_source: how they were read.
         wall_budget_s, cpu_budget_s, memory_budget_mb: what the run was allowed, None when nothing was declared.
         n_interruptions: how often it was continued after it had been stopped.
     """
@@ -72,7 +75,8 @@ class Step(Word):
     """One of the seven steps.
 
     Attributes:
-        gate: the condition that decides; None while it is not reached. checks: further conditions, all must hold.
+        gate: the condition that decides; None while it is not reached.
+        checks: further conditions; all must hold.
         summary: one sentence: what was done and what came out.
         evidence: what the gate stands on, by name; keys that measure time are refused.
         timing: figures that measure time, by name (``tokens_per_cpu_s``, ``idle_s``).
@@ -120,7 +124,8 @@ class Report(Word):
         warnings: loud lines: a sandbox tier that was fallen back to, a waived limit, unclassified errors.
         boundaries: every system a Score was measured on; each ``Score.boundary`` names one of them.
         models: the four models side by side, one row per model, harness and decoding.
-        reward_curve: RL reward per step, one series per score kind. curves: further curves (losses).
+        reward_curve: RL reward per step, one series per score kind.
+        curves: further curves (losses).
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION

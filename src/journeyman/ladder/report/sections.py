@@ -90,7 +90,8 @@ class Ablation(Word):
     """A declared comparison of arms on dev worlds.
 
     Attributes:
-        factor: what differs between arms. family: which comparisons Holm corrects for, declared before the run.
+        factor: what differs between arms.
+        family: which comparisons Holm corrects for, declared before the run.
         conclusion: a winner, or that no difference could be told at this n.
     """
 
@@ -117,7 +118,8 @@ class ErrorTable(Word):
 
     Attributes:
         n_trials: all Trials that the figures of the run stand on, failed ones included.
-        system_error_share: share that ended in a system or verifier error; ``low``, ``high`` its 95 % Wilson interval.
+        system_error_share: share that ended in a system or verifier error.
+        low, high: its 95 % Wilson interval.
     """
 
     n_trials: int = Field(ge=0)
