@@ -248,7 +248,7 @@ def test_every_loss_takes_the_corrections_that_do_not_count_a_ratio_twice():
         assert taken == {"none", *CORRECTIONS} - refused
 
 
-@pytest.mark.parametrize(("name", "correction"), allowed_pairs())
+@pytest.mark.parametrize(("name", "correction"), list(allowed_pairs()))
 def test_positions_outside_the_mask_may_hold_anything(name, correction):
     inputs = weigh(random_inputs(3), "prompt")
     expected, grad = gradient(name, inputs, correction=correction)
