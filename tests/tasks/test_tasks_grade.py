@@ -15,7 +15,7 @@ import pytest
 from task_directories import CHECK, answer
 
 from journeyman.tasks.frames import decode_answer, encode_frame
-from journeyman.tasks.harbor import GRADER_SOURCE
+from journeyman.tasks.grader import GRADER_SOURCE
 
 TRUTH = {"answer": "412"}
 

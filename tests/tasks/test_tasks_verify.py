@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,11 @@ from typing import Any
 import pytest
 from task_directories import CHECK, MakeTask, answer
 
-from journeyman.sandbox.errors import SandboxLost, SandboxStartFailed
+from journeyman.sandbox.errors import SandboxLeak, SandboxLost, SandboxStartFailed
 from journeyman.sandbox.protocol import AgentEnvironment, Provider, Sandbox, SandboxInfo, SandboxSpec
 from journeyman.tasks.artifacts import write_artifacts
-from journeyman.tasks.harbor import verify_in_sandbox
 from journeyman.tasks.regrade import SavedTrial, regrade
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier, GradeItem, verify_in_sandbox
 
 
 def test_a_batch_gets_one_verdict_per_trial_in_order(
@@ -289,7 +290,30 @@ def test_when_no_sandbox_comes_up_every_trial_is_a_verifier_error_after_three_tr
     assert verify_in_sandbox(make_task(), answer("412"), CountingProvider(provider, 2), environment).reward == 1.0
 
 
-def test_grading_costs_a_few_milliseconds_a_trial(
+class LeakingProvider(CountingProvider):
+    """A provider that says of each sandbox it removed that something stayed behind."""
+
+    def wrap(self, sandbox: Sandbox) -> Sandbox:
+        real = sandbox.destroy
+
+        def destroy(*, deadline_s: float = 30) -> None:
+            real(deadline_s=deadline_s)
+            raise SandboxLeak(sandbox.id, "one process (injected)")
+
+        sandbox.destroy = destroy  # type: ignore[method-assign]
+        return sandbox
+
+
+def test_a_leak_is_reported_when_the_verifier_is_closed_and_costs_no_verdict(
+    make_task: MakeTask, provider: Provider, environment: AgentEnvironment
+):
+    verifier = BatchVerifier(LeakingProvider(provider), environment, "verify-leak")
+    assert verifier.grade([GradeItem("a", make_task(), answer("412"))])[0].reward == 1.0
+    with pytest.raises(SandboxLeak, match="injected"):
+        verifier.close()
+
+
+def test_grading_a_trial_costs_less_than_starting_an_interpreter(
     make_task: MakeTask, provider: Provider, environment: AgentEnvironment
 ):
     task = make_task(check=CHECK)
@@ -297,9 +321,11 @@ def test_grading_costs_a_few_milliseconds_a_trial(
     started = time.monotonic()
     with BatchVerifier(provider, environment, "verify-speed") as verifier:
         verdicts = verifier.grade(items)
-    elapsed_s = time.monotonic() - started
-    print(f"256 trials in {elapsed_s:.2f} s, {elapsed_s / 256 * 1000:.2f} ms each")
+    graded_s = (time.monotonic() - started) / len(items)
+    started = time.monotonic()
+    for _ in range(20):
+        subprocess.run([sys.executable, "-I", "-c", "import json"], check=True, timeout=30)
+    interpreter_s = (time.monotonic() - started) / 20
+    print(f"{graded_s * 1000:.2f} ms a trial, {interpreter_s * 1000:.2f} ms an interpreter")
     assert sum(v.reward or 0 for v in verdicts) == 128
-    assert (
-        elapsed_s < 256 * 0.02
-    )  # ten times what is measured on an idle machine: fails when a trial starts an interpreter
+    assert graded_s < interpreter_s

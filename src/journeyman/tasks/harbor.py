@@ -22,17 +22,13 @@ from journeyman.tasks.errors import (
     VerifierSandboxLost,
     VerifierTimeout,
 )
+from journeyman.tasks.grader import GRADER_ROOT, GRADER_SOURCE, SANDBOX_MEMORY_MB
 from journeyman.tasks.reward_file import read_details, read_reward
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict, malformed, scored, verifier_error
 
-GRADER_SOURCE = Path(__file__).parent / "inside" / "grade.py"
-GRADER_ROOT = "/opt/grader"
-
 FRESH_TRIES = 2
 """How often what a lost sandbox did not finish is graded again, each time in a fresh one."""
-
-DEFAULT_MEMORY_MB = 512
 
 _UNREADABLE = 3  # exit status of grade.py: a deliverable cannot be read as what its name says
 _TAIL_BYTES = 1_000
@@ -113,7 +109,7 @@ def _verify_once(
             ),
             environment=environment,
             env={k: v for k, v in task.config.verifier.env.items() if "${" not in v},
-            memory_mb=DEFAULT_MEMORY_MB,
+            memory_mb=SANDBOX_MEMORY_MB,
             waive=waive,
         )
         reason, result = _run(task, provider, spec)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from journeyman.digest import sha256
 from journeyman.sandbox.errors import (
     CallKilled,
     CallRaised,
@@ -25,7 +24,7 @@ from journeyman.sandbox.errors import (
     SandboxLost,
     SandboxStartFailed,
 )
-from journeyman.sandbox.protocol import AGENT_ROOT, AgentEnvironment, Mount, Provider, Sandbox, SandboxSpec
+from journeyman.sandbox.protocol import AgentEnvironment, Provider, Sandbox
 from journeyman.tasks.artifacts import Artifacts, BadDeliverable, declared_artifacts
 from journeyman.tasks.errors import (
     VerifierCrashed,
@@ -36,20 +35,12 @@ from journeyman.tasks.errors import (
     VerifierTimeout,
 )
 from journeyman.tasks.frames import decode_answer, encode_frame
-from journeyman.tasks.harbor import DEFAULT_MEMORY_MB, FRESH_TRIES, GRADER_ROOT, GRADER_SOURCE, verify_in_sandbox
+from journeyman.tasks.grader import CALL_SLACK_S, add_check, grader_spec, prepare_room
+from journeyman.tasks.harbor import FRESH_TRIES, verify_in_sandbox
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict, malformed, verifier_error
 
-CHECK_MEMORY_MB = 256
-"""Memory of one check; more ends its child alone, below the limit of the sandbox."""
-
-_WRITABLE = ("/ws", "/tmp", "/dev/shm")
-"""What a sandbox may write by default: here an empty read-only directory, so no trial leaves a file for the next."""
-
-_CHILD_SLACK_S = 1.0
-_CALL_SLACK_S = 5.0
-"""A check ends itself at its deadline; one that does not is killed by the server after the first slack, and with its
-sandbox after the second."""
+__all__ = ["BatchVerifier", "GradeItem", "verify_in_sandbox"]
 
 
 @dataclass(frozen=True)
@@ -95,8 +86,7 @@ class BatchVerifier:
         self._sandbox: Sandbox | None = None
         self._leaks: list[SandboxLeak] = []
         self._room = Path(tempfile.mkdtemp(prefix="grader-"))
-        for name in ("checks", "empty"):
-            (self._room / name).mkdir()
+        prepare_room(self._room)
 
     def __enter__(self) -> BatchVerifier:
         return self
@@ -151,10 +141,7 @@ class BatchVerifier:
             source, truth = check.read_bytes(), (task.tests / "truth.json").read_bytes()
         except OSError as error:
             return verifier_error(VerifierMissing(f"{error.filename}: {error.strerror}"))
-        digest = sha256(source)
-        path = self._room / "checks" / f"{digest}.py"
-        if not path.exists():
-            path.write_bytes(source)
+        digest = add_check(self._room, source)
         return _Frame(encode_frame(digest, truth, artifacts, task.verifier_timeout_s), task.verifier_timeout_s)
 
     def _by_script(self, item: GradeItem) -> Verdict:
@@ -169,12 +156,13 @@ class BatchVerifier:
     def _grade_frames(self, frames: dict[int, _Frame], verdicts: dict[int, Verdict]) -> None:
         waiting = deque(frames)
         longest_s = max((frame.timeout_s for frame in frames.values()), default=0.0)
+        spec = grader_spec(self._room, self.label, self.environment, longest_s, self.waive)
         losses = 0
         while waiting:
             index = waiting[0]
             try:
                 if self._sandbox is None:
-                    self._sandbox = self.provider.create(self._spec(longest_s))
+                    self._sandbox = self.provider.create(spec)
                 verdicts[index] = self._grade_frame(self._sandbox, frames[index])
             except (SandboxLost, SandboxStartFailed) as error:
                 self._end_sandbox()
@@ -192,7 +180,7 @@ class BatchVerifier:
     def _grade_frame(self, sandbox: Sandbox, frame: _Frame) -> Verdict:
         """Send one frame. Raises SandboxLost; everything else that breaks is this item's verdict."""
         try:
-            return decode_answer(sandbox.call(frame.payload, deadline_s=frame.timeout_s + _CALL_SLACK_S))
+            return decode_answer(sandbox.call(frame.payload, deadline_s=frame.timeout_s + CALL_SLACK_S))
         except CallTimedOut:
             fault: VerifierFault = VerifierTimeout(f"check.py did not end within {frame.timeout_s:g} s")
         except CallKilled as error:
@@ -204,24 +192,6 @@ class BatchVerifier:
         except SandboxFault as error:
             fault = VerifierCrashed(str(error))
         return verifier_error(fault)
-
-    def _spec(self, longest_s: float) -> SandboxSpec:
-        return SandboxSpec(
-            label=self.label,
-            mounts=(
-                Mount(GRADER_SOURCE, f"{GRADER_ROOT}/grade.py"),
-                Mount(self._room / "checks", f"{GRADER_ROOT}/checks"),
-                *(Mount(self._room / "empty", target) for target in _WRITABLE),
-            ),
-            environment=self.environment,
-            entry=(
-                *("python3", "-I", "-S", f"{AGENT_ROOT}/forkserver.py", "--path", GRADER_ROOT, "grade:handle"),
-                *("--memory-mb", str(CHECK_MEMORY_MB), "--deadline-s", f"{longest_s + _CHILD_SLACK_S:g}"),
-                *("--file-mb", "0"),
-            ),
-            memory_mb=DEFAULT_MEMORY_MB,
-            waive=self.waive,
-        )
 
     def _end_sandbox(self) -> None:
         sandbox, self._sandbox = self._sandbox, None

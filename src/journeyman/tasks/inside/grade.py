@@ -21,7 +21,6 @@ import os
 import resource
 import signal
 import sys
-import traceback
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NoReturn
@@ -122,9 +121,12 @@ def grade(code: CodeType | str, truth: Any, artifacts: dict[str, bytes], timeout
     signal.signal(signal.SIGALRM, out_of_time)
     signal.setitimer(signal.ITIMER_REAL, timeout_s)
     try:
-        module: dict[str, Any] = {"__name__": "check", "__file__": "check.py"}
-        exec(code, module)  # the task's own check, which its author wrote; never a file of an agent
-        result = module["grade"](artifacts, truth)
+        try:
+            module: dict[str, Any] = {"__name__": "check", "__file__": "check.py"}
+            exec(code, module)  # the task's own check, which its author wrote; never a file of an agent
+            result = module["grade"](artifacts, truth)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         parts = {"passed": result.get("passed"), "checks": result.get("checks", [])}
         return {"kind": "scored", "reward": result["reward"], **parts}
     except OutOfTime:
@@ -134,9 +136,7 @@ def grade(code: CodeType | str, truth: Any, artifacts: dict[str, bytes], timeout
     except BaseException as error:
         if any(kind.__name__ == "MalformedDeliverable" for kind in type(error).__mro__):
             return {"kind": "malformed_deliverable", "explain": str(error)}
-        return failure("VerifierCrashed", f"check.py raised {last_lines(error)}")
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        return failure("VerifierCrashed", f"check.py raised {described(error)}")
 
 
 def failure(error: str, explain: str) -> Answer:
@@ -144,10 +144,13 @@ def failure(error: str, explain: str) -> Answer:
     return {"kind": "verifier_error", "error": error, "explain": explain}
 
 
-def last_lines(error: BaseException) -> str:
-    """The error and where it was raised, without the values around it."""
-    lines = " ".join(line.strip() for line in traceback.format_exception_only(type(error), error))
-    return lines[:500] + "".join(f" ({p.filename}:{p.lineno})" for p in traceback.extract_tb(error.__traceback__)[-1:])
+def described(error: BaseException) -> str:
+    """Type, text and line of an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" (line {trace.tb_lineno} of {trace.tb_frame.f_code.co_filename})" if trace is not None else ""
+    return f"{type(error).__name__}: {str(error)[:500]}{place}"
 
 
 def handle(payload: bytes) -> bytes:
