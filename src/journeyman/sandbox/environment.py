@@ -198,7 +198,10 @@ def _fill(
         if source.is_file():
             shutil.copy2(source, library / f"{name}.py")
         else:
-            shutil.copytree(source, library / name, ignore=shutil.ignore_patterns("__pycache__"))
+            try:
+                shutil.copytree(source, library / name, ignore=shutil.ignore_patterns("__pycache__"))
+            except shutil.Error as error:
+                raise InputError("sandbox environment", f"package {name} cannot be copied: {error}") from error
     if (library / _FORBIDDEN).exists():
         raise InputError("sandbox environment", "journeyman itself may not be part of an agent environment")
     # compiled here, since nothing inside may write; files that pip compiled keep their times and are skipped

@@ -28,6 +28,7 @@ def children(pid: int) -> list[int]:
 
 
 def _parents() -> dict[int, int]:
+    """Living process -> its parent."""
     found: dict[int, int] = {}
     if not Path("/proc/self").exists():
         table = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
@@ -35,12 +36,14 @@ def _parents() -> dict[int, int]:
     for name in os.listdir("/proc"):  # noqa: PTH208 - on a hot path
         if name.isdigit():
             with contextlib.suppress(OSError, IndexError):
-                found[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+                state, parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[:2]
+                if state not in "ZX":
+                    found[int(name)] = int(parent)
     return found
 
 
 def descendants(pid: int) -> list[int]:
-    """Every process below ``pid``. Complete for pid 1 of a pid namespace: the kernel hands it every orphan."""
+    """Every living process below ``pid``. Complete for pid 1 of a pid namespace: the kernel hands it every orphan."""
     below: dict[int, list[int]] = {}
     for child, parent in _parents().items():
         below.setdefault(parent, []).append(child)
@@ -67,7 +70,7 @@ def kill_descendants(pid: int, deadline: Deadline) -> bool:
     All are stopped before they are killed, so that what forks cannot outrun the list for long.
     """
     while True:
-        others = [other for other in descendants(pid) if not is_zombie(other)]
+        others = descendants(pid)
         if not others:
             return True
         for number in (signal.SIGSTOP, signal.SIGKILL):
