@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from ladder_report_fixture import make_report
 
 from journeyman.errors import StorageError
@@ -23,7 +25,26 @@ def test_markdown_tables_have_as_many_cells_as_headings_also_with_hostile_text()
     assert len(blocks) > 15
     for block in blocks:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block}) == 1, block[0]
-    assert "<b>" not in re.sub(r"\\<b", "", re.sub(r"(?m)^    .*$", "", text))
+    assert not re.search(r"(?<!\\)<[a-z/]|(?<!\\)\[a\]\(b", re.sub(r"(?m)^    .*$", "", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("0.945 [0.880, 1.000] < 1, mean_reward, a -> b", "0.945 [0.880, 1.000] < 1, mean_reward, a -> b"),
+        ("<b> </b> <!-- &lt; a & b", "\\<b> \\</b> \\<!-- \\&lt; a & b"),
+        ("[a](b) [a][b] [a]: c [^1]", "\\[a](b) \\[a][b] \\[a]: c \\[^1]"),
+        ("# x", "\\# x"),
+        ("- x", "\\- x"),
+        ("-0.5", "-0.5"),
+        ("> x", "\\> x"),
+        ("1. x", "1\\. x"),
+        ("_x_ **y** `z` | ~~w~~ \\", "\\_x\\_ \\*\\*y\\*\\* \\`z\\` \\| \\~\\~w\\~\\~ \\\\"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_only_what_markdown_would_act_on_is_escaped(text, escaped):
+    assert escape(text) == escaped
 
 
 def test_markdown_says_the_verdict_the_honesty_and_both_kinds():
@@ -31,7 +52,7 @@ def test_markdown_says_the_verdict_the_honesty_and_both_kinds():
     text = render_markdown(report)
     assert text.startswith("# quickstart: ✓ passed\n")
     assert all(escape(line) in text for line in report.honesty)
-    assert "| mean\\_reward | pass@1 |" in text
+    assert "| mean_reward | pass@1 |" in text
     assert f"{report.models[2].scores.pass_1.value:.3f}" in text
     assert "Trained minus warm start" in text and "by world" in text
 
@@ -103,3 +124,15 @@ def test_numbers_have_words():
         "12",
     )
     assert (size(812), size(2310), size(None)) == ("812 MB", "2.3 GB", "n/a")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="ab1 \\`*_[](){}<>#+-.!|~&;:/=\"'^\n", max_size=24))
+def test_a_markdown_reader_sees_the_escaped_text_as_it_was(text):
+    from html import unescape
+
+    from markdown_it import MarkdownIt
+
+    plain = " ".join(text.split())
+    shown = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(escape(text))
+    assert unescape(re.sub(r"^<p>|</p>\n$", "", shown)) == plain

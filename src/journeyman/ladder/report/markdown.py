@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import re
 
-from journeyman.evals.wording import difference_text
 from journeyman.ladder.report import grids, grids_run
 from journeyman.ladder.report.grid import Grid, GridCell
 from journeyman.ladder.report.model import Report, Step
 from journeyman.ladder.report.replay import Trajectory
 from journeyman.ladder.report.wording import MARKS, duration, gate_text, gate_word, size, verdict_sentence
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_SPECIAL = re.compile(
+    r"""[\\`*|]                                  # always
+    |<(?=[A-Za-z/!?])|&(?=\#?\w+;)               # tags, entities
+    |\[(?=\^|[^\]]*\][(\[:])|^\[                 # links, footnotes
+    |(?<!\w)_|_(?!\w)|~                          # emphasis
+    |^[\#+=-](?=[\#+=-]*(?:\s|$))|^>|(?<=\d)[.)](?=\s)  # headings, lists, quotes
+    """,
+    re.VERBOSE,
+)
 
 
 def render_markdown(report: Report) -> str:
@@ -33,8 +40,8 @@ def render_markdown(report: Report) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """Text that Markdown shows as it is, on one line; what has no meaning to Markdown stays readable as it was."""
+    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _run_line(report: Report) -> str:
@@ -57,7 +64,6 @@ def _results(report: Report) -> list[str]:
         parts.append(_grid(grids.models(report)))
     if report.transfer:
         parts.append(_grid(grids.transfer(report)))
-        parts += [f"- {escape(r.harness)}: pass@1 {difference_text(r.gains.pass_1)}" for r in report.transfer]
     return parts
 
 
