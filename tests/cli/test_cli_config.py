@@ -17,14 +17,14 @@ def recipe(tmp_path, monkeypatch) -> str:
 
 def test_show_prints_every_value_with_its_source_and_ends_with_the_digest(run, recipe, monkeypatch):
     monkeypatch.setenv("JOURNEYMAN_RL__TRAIN_STEPS", "9")
-    done = run("config", "show", recipe, "--rl.clip", "2")
+    done = run("config", "show", recipe, "--rl.temperature", "2")
     rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines()}
     assert done.code == 0
     assert rows["seed"] == ["3", "recipe.toml:1"]
     assert rows["rl.lr"] == ["0.0001", "recipe.toml:3"]
-    assert rows["rl.clip"] == ["2.0", "--rl.clip"]
+    assert rows["rl.temperature"] == ["2.0", "--rl.temperature"]
     assert rows["rl.train_steps"] == ["9", "JOURNEYMAN_RL__TRAIN_STEPS"]
-    assert rows["rl.temperature"] == ["1.0", "default"]
+    assert rows["rl.tasks_per_step"][-1] == "default"
     assert done.out.splitlines()[-1].startswith("sha256 ")
 
 

@@ -134,7 +134,9 @@ def test_a_reader_that_leaves_early_is_no_error_message():
 def test_ctrl_c_ends_with_130():
     script = (
         "import time\nfrom journeyman.cli.main import VERBS, main\nfrom journeyman.cli.verb import verb\n"
-        "def nap(as_json): print('ready', flush=True); time.sleep(60)\n"
+        "def nap(as_json):\n"
+        "    print('ready', flush=True)\n"
+        "    for _ in range(600): time.sleep(0.1)\n"  # a signal just before one long sleep would wait for its end
         "VERBS['nap'] = verb('nap', 'Sleeps.', 'journeyman nap')(nap)\n"
         "import sys; sys.exit(main(['nap']))"
     )

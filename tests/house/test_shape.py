@@ -83,7 +83,8 @@ def name_findings(path: str, tree: ast.AST) -> Iterator[str]:
     if drawers:
         yield f"src/journeyman/{path}: {', '.join(drawers)} is a drawer, not a noun"
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and any(word in node.name for word in FORBIDDEN_CLASS_WORDS):
+        is_public_class = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        if is_public_class and any(word in node.name for word in FORBIDDEN_CLASS_WORDS):
             yield f"src/journeyman/{path}:{node.lineno} class {node.name} says what it does in general"
 
 

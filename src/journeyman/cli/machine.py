@@ -26,9 +26,11 @@ MIN_MEMORY_GB = 4.0
 """What the quickstart may use at most."""
 MIN_DISK_GB = 2.0
 """One run with its checkpoints, and room to spare."""
+MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Limit of the container this runs in, control groups v2 and v1; "max" or a huge number where there is none."""
 TORCH_DEADLINE_S = 120.0
 """A cold import of torch has been seen to take 17 s on a small machine."""
-ENGINE_NEEDS = {"embedded": ("torch", "transformers"), "vllm": ("vllm",)}
+ENGINE_NEEDS = {"embedded": ("torch", "transformers")}
 
 Status = Literal["ok", "lack", "note"]
 
@@ -136,13 +138,16 @@ def cpu_fact() -> Fact:
     return Fact("cpu", "ok", f"{usable} usable of {os.cpu_count() or 1}")
 
 
-def memory_fact(meminfo: Path = Path("/proc/meminfo")) -> Fact:
-    """Memory that is free for a run now."""
+def memory_fact(meminfo: Path = Path("/proc/meminfo"), limits: Sequence[Path] = MEMORY_LIMITS) -> Fact:
+    """Memory that is free for a run now, within the limit of a container if there is one."""
     try:
         lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
         free_gb, total_gb = (int(lines[key].split()[0]) / 2**20 for key in ("MemAvailable", "MemTotal"))
     except (OSError, KeyError, ValueError):
         return Fact("memory", "note", "this system does not say how much is free", f"{MIN_MEMORY_GB:g} GiB are needed")
+    texts = [path.read_text().strip() for path in limits if path.is_file()]
+    limit_gb = min((int(text) / 2**30 for text in texts if text.isdigit()), default=total_gb)
+    free_gb, total_gb = min(free_gb, limit_gb), min(total_gb, limit_gb)
     text = f"{free_gb:.1f} GiB free of {total_gb:.1f} GiB"
     if free_gb >= MIN_MEMORY_GB:
         return Fact("memory", "ok", text)
@@ -159,8 +164,24 @@ def disk_fact(directory: Path) -> Fact:
 
 
 def sandbox_facts() -> list[Fact]:
-    """What the sandbox room found out about this host."""
+    """What the sandbox room found out about this host: the tier that will be used, and each limit it cannot keep."""
     from journeyman.sandbox.probe import probe
 
     report = probe()
-    return [Fact("sandbox", "ok", str(report))]
+    program = report.program
+    parts = [
+        f"bubblewrap {program.version} ({program.origin})" if program else "no usable bubblewrap",
+        f"user namespaces {_yes(report.has_user_namespaces)}",
+        f"system-call filter {_yes(report.has_seccomp)}",
+        f"copy-on-write {_yes(report.has_overlay)}",
+    ]
+    groups = f"cgroup {report.cgroup_kind}; controllers: {', '.join(report.controllers) or 'none'}"
+    return [
+        Fact("sandbox tier", "ok" if report.tier != "none" else "lack", f"{report.tier}: {', '.join(parts)}"),
+        Fact("sandbox groups", "ok" if report.controllers else "lack", groups),
+        *(Fact(f"sandbox {lack.what}", "lack", lack.consequence, lack.fix) for lack in report.lacks),
+    ]
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
