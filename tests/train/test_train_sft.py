@@ -38,7 +38,7 @@ def batch(step):
 
 HELD_OUT = batch(10**6) + batch(10**6 + 1)
 PLAN = UntilLearned(
-    warmup=2, check_every=4, threshold=9.0, checks=2, decay=8, cap=40, restart_at=30, attempts=2, gate=9.0
+    warmup=2, check_every=4, threshold=9.0, checks=2, decay=8, cap=40, restart_at=32, attempts=2, gate=9.0
 )
 
 
@@ -90,7 +90,9 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
 
 
 def test_an_attempt_that_does_not_learn_is_given_up_and_the_record_says_so():
-    plan = UntilLearned(warmup=2, check_every=4, threshold=1e-9, decay=4, cap=20, restart_at=8, attempts=2, gate=1e-9)
+    plan = UntilLearned(
+        warmup=2, check_every=4, threshold=1e-9, decay=4, cap=20, restart_at=8, near=1e-9, attempts=2, gate=1e-9
+    )
     asked = []
 
     def data(step):

@@ -44,9 +44,12 @@ class UntilLearned:
         checks: passes in a row that start the decay.
         decay: steps of linear decay to 0, after which training stops.
         cap: steps of one attempt at most; the last attempt then decays over the last ``cap_decay_share`` of it.
-        restart_at: an attempt whose decay has not begun by this step is given up for a fresh start.
+        restart_at: a multiple of ``check_every``. An attempt whose decay has not begun by this step begins it now if
+            its last checks are all below ``near``, and is given up for a fresh start if not.
+        near: held-out loss below which the skill is there and only the constant rate keeps the loss up.
+        gate: held-out loss below which the result counts as learned; an attempt that ends above it is followed by
+            another.
         attempts: fresh starts at most, the first one included.
-        gate: held-out loss below which the result counts as learned.
     """
 
     warmup: int = 20
@@ -57,19 +60,22 @@ class UntilLearned:
     cap: int = 1200
     cap_decay_share: float = 0.3
     restart_at: int = 800
-    attempts: int = 2
+    near: float = 0.1
     gate: float = 0.005
+    attempts: int = 2
 
     def __post_init__(self) -> None:
         counts = (self.check_every, self.checks, self.decay, self.cap, self.restart_at, self.attempts)
         if min(counts) < 1 or self.warmup < 0:
             raise InputError("sft", f"got {self}", allowed="positive counts")
+        if self.restart_at % self.check_every:
+            raise InputError("sft.restart_at", f"got {self.restart_at}", allowed=f"a multiple of {self.check_every}")
 
 
 class Progress:
     """Where one training run stands under its plan.
 
-    State: the attempt, steps done in it, passes in a row, and the step at which decay began (None before).
+    State: the attempt, steps done in it, its latest held-out losses, and the step at which decay began (None before).
     """
 
     def __init__(self, plan: FixedSteps | UntilLearned, state: dict[str, Any] | None = None) -> None:
@@ -77,12 +83,12 @@ class Progress:
         state = state or {}
         self.attempt: int = state.get("attempt", 0)
         self.step: int = state.get("step", 0)
-        self.passes: int = state.get("passes", 0)
+        self.recent: list[float] = list(state.get("recent", ()))
         self.decay_began: int | None = state.get("decay_began")
 
     def state(self) -> dict[str, Any]:
         """Plain JSON that the constructor takes back."""
-        return {"attempt": self.attempt, "step": self.step, "passes": self.passes, "decay_began": self.decay_began}
+        return {"attempt": self.attempt, "step": self.step, "recent": self.recent, "decay_began": self.decay_began}
 
     @property
     def data_step(self) -> int:
@@ -121,6 +127,8 @@ class Progress:
         plan = self.plan
         if isinstance(plan, FixedSteps) or self.attempt + 1 >= plan.attempts:
             return False
+        if self.is_over:
+            return self.recent[-1] >= plan.gate
         return self.decay_began is None and self.step >= plan.restart_at
 
     def advance(self) -> None:
@@ -132,15 +140,17 @@ class Progress:
 
     def observe(self, held_out_loss: float) -> None:
         """Take in a held-out check."""
-        if isinstance(self.plan, FixedSteps) or self.decay_began is not None:
+        plan = self.plan
+        if isinstance(plan, FixedSteps):
             return
-        self.passes = self.passes + 1 if held_out_loss < self.plan.threshold else 0
-        if self.passes >= self.plan.checks:
+        self.recent = [*self.recent, held_out_loss][-plan.checks :]
+        limit = plan.near if self.step >= plan.restart_at else plan.threshold
+        if self.decay_began is None and len(self.recent) == plan.checks and max(self.recent) < limit:
             self.decay_began = self.step
 
     def restart(self) -> None:
         """Begin the next attempt."""
-        self.attempt, self.step, self.passes, self.decay_began = self.attempt + 1, 0, 0, None
+        self.attempt, self.step, self.recent, self.decay_began = self.attempt + 1, 0, [], None
 
     @property
     def _cap_decay_at(self) -> int:
