@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from journeyman.tokens.context import Context, Source
+from journeyman.tokens.context import Columns, Context, Source
 from journeyman.tokens.tokenizer import Tokenizer
 
 
@@ -60,13 +60,13 @@ def reencoded(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int]:
     return result + tokenizer.encode(tokenizer.decode(run))
 
 
-def retokenised(contexts: Iterable[Context], tokenizer: Tokenizer) -> AuditReport:
-    """Audit every sampled turn. Nothing is modified; the report is evidence only."""
+def retokenised(contexts: Iterable[Context | Columns], tokenizer: Tokenizer) -> AuditReport:
+    """Audit every sampled turn, of running or stored contexts. Nothing is modified; the report is evidence only."""
     count = turns = tokens = 0
     changed: list[Changed] = []
     for index, context in enumerate(contexts):
         count += 1
-        columns = context.arrays()
+        columns = context.arrays() if isinstance(context, Context) else context
         is_sampled = columns.source == Source.SAMPLED
         for turn in np.unique(columns.turn[is_sampled]):
             sampled = columns.ids[is_sampled & (columns.turn == turn)].tolist()

@@ -1,0 +1,102 @@
+"""What the seven steps share: the workshop, the models by role, one engine, and a line of progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from journeyman.digest import directory_sha256
+from journeyman.engines.embedded import EmbeddedEngine
+from journeyman.engines.embedded.checkpoint import read_directory
+from journeyman.ladder.evaluate import Evaluation, boundary, evaluate
+from journeyman.ladder.report.sections import Scores
+from journeyman.ladder.rollouts import Rollouts
+from journeyman.ladder.summaries import Summary, scores
+from journeyman.ladder.workshop import Workshop
+from journeyman.tasks.task import Task
+from journeyman.train.backends.torch import TorchTrainer
+from journeyman.train.model import load_model
+from journeyman.train.optimizer import OptimizerSpec
+
+ROLES: dict[str, str] = {
+    "fresh": "freshly initialised, never trained",
+    "clean_base": "base SFT on clean demonstrations",
+    "warm_start": "clean base after the imperfect demonstrator",
+    "trained": "warm start after RL",
+}
+"""The four models that every report shows side by side."""
+
+Say = Callable[[str], None]
+
+
+class Bench:
+    """The shared means of one run.
+
+    Attributes:
+        workshop: what the run works with.
+        say: prints one line of progress.
+    """
+
+    def __init__(self, workshop: Workshop, say: Say) -> None:
+        self.workshop, self.say = workshop, say
+        self.recipe, self.run = workshop.recipe, workshop.run
+        self._loaded: str | None = None
+        torch.set_num_threads(1)  # more help the RL update alone, which asks for them
+
+    def model_path(self, role: str) -> Path:
+        return self.run.path("models", role)
+
+    @cached_property
+    def engine(self) -> EmbeddedEngine:
+        """The one rollout engine; ``hold`` decides whose weights act."""
+        recipe = self.recipe.engine
+        return EmbeddedEngine.from_directory(self.model_path("fresh"), rows=recipe.rows, max_len=recipe.max_context)
+
+    @cached_property
+    def rollouts(self) -> Rollouts:
+        return Rollouts(self.workshop, self.engine)
+
+    def hold(self, role: str) -> None:
+        """Give the engine the weights of a role's model."""
+        if self._loaded != role:
+            _, state = read_directory(self.model_path(role))
+            self.engine.update_weights(state, self.engine.version + 1)
+            self._loaded = role
+
+    def forget(self) -> None:
+        """The engine's weights were changed by training: no role is loaded any more."""
+        self._loaded = None
+
+    def trainer(self, role: str, threads: int | None = None) -> TorchTrainer:
+        """A fresh RL trainer on a role's model."""
+        rl = self.recipe.rl
+        return TorchTrainer(
+            load_model(self.model_path(role)),
+            OptimizerSpec(lr=rl.lr),
+            train_threads=threads or rl.threads,
+            tokens_per_micro_batch=rl.micro_batch_tokens,
+        )
+
+    def evaluate(self, what: Evaluation, tasks: Sequence[Task] | None = None) -> list[Summary]:
+        """Measure a role's model, or read the measurement back."""
+        if self.run.load(f"evaluation-{what.name}") is None:
+            self.hold(what.role)
+        return self.evaluate_current(what, tasks)
+
+    def evaluate_current(self, what: Evaluation, tasks: Sequence[Task] | None = None) -> list[Summary]:
+        """Measure the weights that the engine holds now, or read the measurement back."""
+        chosen = self.workshop.tasks(what.split) if tasks is None else tasks
+        model = ROLES.get(what.role, what.role)
+        system = boundary(what, model, self.model_sha256(what.role), self.recipe.engine.max_context)
+        return evaluate(self.run, what, chosen, self.rollouts, system)
+
+    def scores(self, what: Evaluation, summaries: Sequence[Summary]) -> Scores:
+        """Both score kinds of an evaluation."""
+        return scores(summaries, what.boundary_name, self.recipe.evaluation.confidence)
+
+    def model_sha256(self, role: str) -> str | None:
+        path = self.model_path(role)
+        return directory_sha256(path) if path.is_dir() else None

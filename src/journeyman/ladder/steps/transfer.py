@@ -1,0 +1,163 @@
+"""Step 7, transfer: worlds nobody has seen, and a second harness that RL never saw. The only step that opens ``test``.
+
+Four models under two harnesses: fresh, clean base, warm start and trained. The gate is the gain under the second
+harness: an interval above 0, else the report says that the gain does not transfer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from journeyman.evals.behaviour import METRICS, behaviour_of
+from journeyman.evals.tally import score_of
+from journeyman.harness import HARNESSES
+from journeyman.ladder.bench import ROLES, Bench
+from journeyman.ladder.evaluate import Evaluation
+from journeyman.ladder.report.figures import Column, Gate, Table
+from journeyman.ladder.report.model import Step
+from journeyman.ladder.report.sections import BehaviourRow, FamilyRow, Gains, ModelRow, Transfer
+from journeyman.ladder.summaries import Summary, behaviour_records, gains, graded_trials
+
+TRAINED_UNDER = "toolbelt"
+SECOND = "react"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What step 7 adds to the report besides its Step."""
+
+    models: tuple[ModelRow, ...]
+    transfer: tuple[Transfer, ...]
+    families: tuple[FamilyRow, ...]
+    behaviour: tuple[BehaviourRow, ...]
+
+
+def evaluation(bench: Bench, role: str, harness: str, *, greedy: bool = False) -> Evaluation:
+    """The test evaluation of one model under one harness."""
+    recipe = bench.recipe
+    samples, temperature = (1, 0.0) if greedy else (recipe.evaluation.samples, recipe.rl.temperature)
+    return Evaluation(role, harness, "test", samples, temperature, "transfer to held-out worlds")
+
+
+def run_step(bench: Bench) -> tuple[Step, Findings]:
+    """Measure the four models under both harnesses on ``test`` and judge the gains."""
+    results = {
+        (role, harness): bench.evaluate(evaluation(bench, role, harness)) for role in ROLES for harness in HARNESSES
+    }
+    greedy = {
+        (role, TRAINED_UNDER): bench.evaluate(evaluation(bench, role, TRAINED_UNDER, greedy=True))
+        for role in ("clean_base", "trained")
+    }
+    models = tuple(_model_row(bench, *key, summaries) for key, summaries in results.items())
+    models += tuple(_model_row(bench, *key, summaries, greedy=True) for key, summaries in greedy.items())
+    transfer = tuple(
+        Transfer(
+            harness=harness,
+            trained_under=harness == TRAINED_UNDER,
+            gains=_gains(bench, results["warm_start", harness], results["trained", harness]),
+        )
+        for harness in HARNESSES
+    )
+    before, after = results["warm_start", TRAINED_UNDER], results["trained", TRAINED_UNDER]
+    findings = Findings(models, transfer, _families(bench, before, after), _behaviour(before, after))
+    step = _report(bench, transfer, after, results["trained", SECOND])
+    return step, findings
+
+
+def _report(bench: Bench, transfer: tuple[Transfer, ...], after: list[Summary], second: list[Summary]) -> Step:
+    by_harness = {t.harness: t.gains.pass_1 for t in transfer}
+
+    def gate(harness: str) -> Gate:
+        d = by_harness[harness]
+        return Gate.of(
+            f"low end of the gain in test pass@1 under {harness}",
+            d.low,
+            ">",
+            bench.recipe.gates.min_test_gain,
+            detail=f"{d.value:+.3f}, {d.interval}, {d.n_tasks} tasks in {d.n_worlds} worlds",
+        )
+
+    main, check = gate(SECOND), gate(TRAINED_UNDER)
+    passed = bool(main.passed and check.passed)
+    d = by_harness[SECOND]
+    word = "transfers" if main.passed else "does not transfer"
+    summary = f"the gain {word} to the second harness: pass@1 {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
+    bench.say(summary)
+    return Step(
+        number=7,
+        name="transfer",
+        status="passed" if passed else "failed",
+        gate=main,
+        checks=(check,),
+        summary=summary,
+        evidence={"harness_by_weights": {h: d.model_dump(mode="json") for h, d in by_harness.items()}},
+        tables=(_budget_table(bench, "toolbelt", after), _budget_table(bench, SECOND, second)),
+        look_at=("evaluations", "openings.json"),
+    )
+
+
+def _budget_table(bench: Bench, harness: str, summaries: list[Summary]) -> Table:
+    """Scores had the trial ended after so many turns: read off the same trials, the policy was not told."""
+    name = evaluation(bench, "trained", harness).boundary_name
+    rows = []
+    for limit in range(1, HARNESSES[harness].max_turns + 1):
+        cut = [
+            s if len(s["turns"]) <= limit else {**s, "reward": 0.0, "passed": False, "outcome": "failed"}
+            for s in summaries
+        ]
+        trials = graded_trials([c if s["reward"] is not None else s for s, c in zip(summaries, cut, strict=True)])
+        kinds = [score_of(trials, kind, boundary=name) for kind in ("mean_reward", "pass@1")]
+        rows.append((limit, *kinds))
+    return Table(
+        title=f"Budget curve: trained model under {harness}, by turns allowed",
+        columns=(
+            Column(name="turns"),
+            Column(name="mean reward", kind="mean_reward"),
+            Column(name="pass@1", kind="pass@1"),
+        ),
+        rows=tuple(rows),
+        note="the same trials, scored 0 where they took more turns; intervals: t over worlds",
+    )
+
+
+def _model_row(bench: Bench, role: str, harness: str, summaries: list[Summary], *, greedy: bool = False) -> ModelRow:
+    what = evaluation(bench, role, harness, greedy=greedy)
+    return ModelRow.model_validate(
+        {
+            "role": role,
+            "label": ROLES[role],
+            "harness": harness,
+            "decoding": what.decoding,
+            "scores": bench.scores(what, summaries),
+        }
+    )
+
+
+def _gains(bench: Bench, before: list[Summary], after: list[Summary]) -> Gains:
+    recipe = bench.recipe
+    return gains(before, after, a="warm start", b="trained", confidence=recipe.evaluation.confidence, seed=recipe.seed)
+
+
+def _families(bench: Bench, before: list[Summary], after: list[Summary]) -> tuple[FamilyRow, ...]:
+    rows = []
+    for family in sorted({s["family"] for s in before}):
+        first, second = ([s for s in side if s["family"] == family] for side in (before, after))
+        rows.append(
+            FamilyRow(
+                family=family,
+                before=bench.scores(evaluation(bench, "warm_start", TRAINED_UNDER), first),
+                after=bench.scores(evaluation(bench, "trained", TRAINED_UNDER), second),
+                gains=_gains(bench, first, second),
+            )
+        )
+    return tuple(rows)
+
+
+def _behaviour(before: list[Summary], after: list[Summary]) -> tuple[BehaviourRow, ...]:
+    first, second = (behaviour_of(behaviour_records(side)) for side in (before, after))
+    return tuple(
+        BehaviourRow(
+            metric=name, meaning=METRICS[name].meaning, unit=METRICS[name].unit, before=first[name], after=second[name]
+        )
+        for name in METRICS
+    )

@@ -1,0 +1,147 @@
+"""The inline executor: many trials of trusted tasks in this process, decoded together by one engine.
+
+A trial's tools run through the content-addressed read cache; a sandbox of its own starts only when a tool must run or
+write something. An error inside one trial ends that trial alone; retries are new trials with fresh tools, and the
+failed attempt is kept. Grading happens for the whole batch in one fresh verifier sandbox that no agent ever ran in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from journeyman.engines.protocol import Engine, Sampling, TurnRequest, TurnResult
+from journeyman.harness import Conversation
+from journeyman.seeds import key64
+from journeyman.tasks.task import Task
+from journeyman.tasks.verdict import Verdict
+from journeyman.tasks.verify import GradeItem
+from journeyman.tokens.tokenizer import Tokenizer
+from journeyman.tools import ToolContext
+from journeyman.trials.outcome import outcome_of
+from journeyman.trials.record import Trial, TrialRequest
+
+DELIVERABLE = "answer.json"
+
+ToolsOf = Callable[[Task], ToolContext]
+
+
+class Grader(Protocol):
+    """What grades a batch: ``tasks.verify.BatchVerifier`` or anything that keeps its contract."""
+
+    def grade(self, items: Sequence[GradeItem]) -> list[Verdict]: ...
+
+
+class InlineExecutor:
+    """Runs batches of trials on one engine.
+
+    Args:
+        engine: decodes all running trials together.
+        tokenizer: the policy's.
+        tools_of: makes a trial's tool context from its task.
+        max_context: tokens a trial may hold.
+        seed: root of the sampling noise.
+        max_attempts: attempts per trial when the error table says retry.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        tools_of: ToolsOf,
+        *,
+        max_context: int,
+        seed: int,
+        max_attempts: int = 2,
+    ) -> None:
+        self.engine, self.tokenizer, self.tools_of = engine, tokenizer, tools_of
+        self.max_context, self.seed, self.max_attempts = max_context, seed, max_attempts
+
+    def run(self, requests: Sequence[TrialRequest], grader: Grader) -> list[Trial]:
+        """Run, retry and grade; returns every attempt, those of one request in order of attempt.
+
+        The last attempt of a request is the one that counts (``final_attempts``).
+        """
+        attempts: list[list[Trial]] = [[] for _ in requests]
+        open_indices = list(range(len(requests)))
+        for attempt in range(1, self.max_attempts + 1):
+            trials = self._converse([requests[i] for i in open_indices], attempt)
+            for index, trial in zip(open_indices, trials, strict=True):
+                attempts[index].append(trial)
+            open_indices = [i for i in open_indices if _retries(attempts[i][-1])]
+            if not open_indices:
+                break
+        everything = [trial for group in attempts for trial in group]
+        _grade(everything, grader)
+        return everything
+
+    def _converse(self, requests: Sequence[TrialRequest], attempt: int) -> list[Trial]:
+        running: dict[str, tuple[TrialRequest, Conversation]] = {}
+        errors: dict[str, BaseException] = {}
+        firsts = []
+        for request in requests:
+            conversation = Conversation(request.harness, self.tokenizer, self.tools_of(request.task), self.max_context)
+            running[request.trial_id] = (request, conversation)
+            ids = conversation.open(request.task.instruction, request.task.files)
+            firsts.append(self._turn(request, conversation, ids, attempt))
+
+        def respond(result: TurnResult) -> TurnRequest | None:
+            request, conversation = running[result.trial]
+            try:
+                ids = conversation.respond(result)
+            except Exception as error:  # the boundary of one trial: whatever escapes is attributed to it alone
+                errors[result.trial] = error
+                return None
+            return None if ids is None else self._turn(request, conversation, ids, attempt)
+
+        self.engine.converse(firsts, respond)
+        return [_ended(*running[r.trial_id], errors.get(r.trial_id), attempt) for r in requests]
+
+    def _turn(self, request: TrialRequest, conversation: Conversation, ids: list[int], attempt: int) -> TurnRequest:
+        key = key64(self.seed, *request.stream, attempt, len(conversation.turns))
+        stop = frozenset({self.tokenizer.special("<|im_end|>")})
+        sampling = Sampling(request.harness.max_new_tokens, request.temperature, stop)
+        return TurnRequest(request.trial_id, ids, key, sampling)
+
+
+def final_attempts(trials: Sequence[Trial]) -> list[Trial]:
+    """The attempt of each request that counts, in the order of the requests."""
+    last: dict[str, Trial] = {}
+    for trial in trials:
+        last[trial.request.trial_id] = trial
+    return list(last.values())
+
+
+def _ended(request: TrialRequest, conversation: Conversation, error: BaseException | None, attempt: int) -> Trial:
+    answer = conversation.answer
+    artifacts = None if answer is None else {DELIVERABLE: json.dumps({"answer": answer}).encode()}
+    trial = Trial(
+        request,
+        conversation.turns,
+        conversation.context.arrays(),
+        conversation.stop_reason or "error",
+        artifacts if error is None else None,
+        attempt,
+        (type(error).__name__, str(error)) if error else None,
+    )
+    if error is not None:
+        trial.outcome = outcome_of(None, "error", error)
+    return trial
+
+
+def _retries(trial: Trial) -> bool:
+    return trial.outcome is not None and trial.outcome.retry
+
+
+def _grade(trials: Sequence[Trial], grader: Grader) -> None:
+    """Give every trial without an error its verdict; a broken verifier is asked once more, then stays an error."""
+    waiting = [trial for trial in trials if trial.outcome is None]
+    for _ in range(2):
+        items = [GradeItem(t.request.trial_id, t.request.task, t.artifacts) for t in waiting]
+        for trial, verdict in zip(waiting, grader.grade(items), strict=True):
+            trial.verdict = verdict
+            trial.outcome = outcome_of(verdict, trial.stop_reason, None)
+        waiting = [t for t in waiting if t.verdict is not None and t.verdict.kind == "verifier_error"]
+        if not waiting:
+            return
