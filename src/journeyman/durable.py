@@ -5,6 +5,7 @@ A reader sees the old content or the new, never a part. What these functions ret
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -38,7 +39,8 @@ def write_bytes(path: Path, data: bytes) -> None:
         temporary.replace(path)
         sync_directory(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise _storage_error(path, error) from error
 
 

@@ -18,7 +18,7 @@ MAX_CONTEXT = 640
 def conversation_of(workshop: Workshop, harness: Harness, max_context: int = MAX_CONTEXT) -> tuple[Conversation, list[int]]:
     task = workshop.tasks("train")[0]
     conversation = Conversation(harness, workshop.tokenizer, workshop.tools_of_task(task), max_context)
-    return conversation, conversation.open(task.instruction, task.files)
+    return conversation, conversation.open(task.instruction, task.inputs)
 
 
 def turn(ids: list[int], finish: str = "stop") -> TurnResult:

@@ -31,7 +31,7 @@ def trace(
 ) -> Trace:
     """One demonstration: ``plan`` executed through ``tools``, then the final call with ``answer``."""
     framing = harness.framing
-    ids = open_context(tokenizer, framing, bound.instruction, sorted(tools.files))
+    ids = open_context(tokenizer, framing, bound.instruction, bound.inputs)
     mask = [0] * len(ids)
 
     def act(name: str, arguments: dict[str, str]) -> None:

@@ -102,7 +102,7 @@ def _corpus(workshop: Workshop) -> list[str]:
         tools = workshop.tools_of_world(world)
         results = [call(step.tool, step.arguments, tools).text for step in bound.plan]
         calls = [_call_text(step.tool, step.arguments) for step in bound.plan]
-        files = " ".join(sorted(tools.files))
+        files = " ".join(bound.inputs)
         for harness in HARNESSES.values():
             framing = harness.framing
             final = _call_text(framing.final_verb, {framing.final_argument: bound.answer})

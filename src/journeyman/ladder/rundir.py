@@ -7,6 +7,7 @@ workers share it read-only except for the folders they are given.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -63,11 +64,13 @@ class RunDirectory:
             probe.unlink()
             self._lock = (self.root / ".lock").open("w")
         except OSError as error:
-            probe.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                probe.unlink(missing_ok=True)
             raise StorageError(str(self.root), f"cannot be written: {error.strerror or error}") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            self.close()
             raise InputError(str(self.root), "another process is running here") from error
         if not stored.is_file():
             write_json(stored, {"recipe": wanted, "sha256": sha256_json(wanted)})

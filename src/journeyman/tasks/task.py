@@ -46,6 +46,7 @@ class Task:
         family, world_id, split, world_digest: from ``[metadata.journeyman]``; an imported task has family and split
             ``imported``, its own id as world and no digest.
         files: names of the world's files, relative POSIX paths, sorted.
+        inputs: the files that the prompt lists; all of them where the task names none.
         metadata: ``[metadata]`` as it stands in the file.
         deliverables: files below ``/logs/artifacts`` that are graded (``name/`` is a directory); empty for an imported
             task: then everything that was collected is.
@@ -64,6 +65,7 @@ class Task:
     split: str
     world_digest: str
     files: tuple[str, ...]
+    inputs: tuple[str, ...]
     metadata: Mapping[str, Any]
     deliverables: tuple[str, ...]
     verifier_timeout_s: float
@@ -117,14 +119,8 @@ def load_task(directory: Path) -> Task:
     problems.extend(leaving_links(directory))
     if problems or config is None:
         raise TaskDirectoryError(directory, problems)
-    own = config.metadata.journeyman or Journeyman.model_construct(
-        family="imported",
-        world_id=directory.name,
-        split="imported",
-        world_digest="",
-        deliverables=(),
-        exit_code="ignore",
-    )
+    own = config.metadata.journeyman or _imported(directory.name)
+    files = _names(directory / WORLD_DIRECTORY)
     return Task(
         path=directory,
         id=directory.name,
@@ -133,7 +129,8 @@ def load_task(directory: Path) -> Task:
         world_id=own.world_id,
         split=own.split,
         world_digest=own.world_digest,
-        files=_names(directory / WORLD_DIRECTORY),
+        files=files,
+        inputs=own.inputs or files,
         metadata=raw.get("metadata", {}),
         deliverables=own.deliverables,
         verifier_timeout_s=config.verifier.timeout_sec,
@@ -187,7 +184,7 @@ def _contents(draft: TaskDraft, directory: Path) -> dict[str, bytes]:
 def _imported(name: str) -> Journeyman:
     """What stands in for ``[metadata.journeyman]`` in a task that is not ours."""
     return Journeyman.model_construct(
-        family="imported", world_id=name, split="imported", world_digest="", deliverables=(), exit_code="ignore"
+        family="imported", world_id=name, split="imported", world_digest="", deliverables=(), inputs=(), exit_code="ignore"
     )
 
 

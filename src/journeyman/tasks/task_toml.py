@@ -69,6 +69,7 @@ class Journeyman(Section):
 
     Attributes:
         deliverables: files below ``/logs/artifacts`` that are graded; a name that ends in ``/`` is a directory.
+        inputs: world files that the prompt lists, of all that the agent may open; empty lists every file.
         exit_code: what a non-zero status of the test script means: ``error`` (a verifier error) or ``ignore`` (Harbor's
             rule: a valid reward file counts).
     """
@@ -78,6 +79,7 @@ class Journeyman(Section):
     split: str
     world_digest: str
     deliverables: Annotated[tuple[DeliverablePath, ...], Field(min_length=1)]
+    inputs: tuple[str, ...] = ()
     exit_code: Literal["error", "ignore"] = "error"
 
 

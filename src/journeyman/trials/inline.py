@@ -83,7 +83,7 @@ class InlineExecutor:
         for request in requests:
             conversation = Conversation(request.harness, self.tokenizer, self.tools_of(request.task), self.max_context)
             running[request.trial_id] = (request, conversation)
-            ids = conversation.open(request.task.instruction, request.task.files)
+            ids = conversation.open(request.task.instruction, request.task.inputs)
             firsts.append(self._turn(request, conversation, ids, attempt))
 
         def respond(result: TurnResult) -> TurnRequest | None:

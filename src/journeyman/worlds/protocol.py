@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from journeyman.worlds.pools import OWNERS_FILE
 from journeyman.worlds.world import World
 
 FIELD_SEPARATOR = ";"
@@ -59,6 +60,12 @@ class BoundTask:
     controls: tuple[Control, ...]
     script: tuple[str, ...]
     params: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Files that the prompt lists, sorted: those the plan opens and the mail, which every task mentions."""
+        opened = {step.arguments["path"] for step in self.plan if "path" in step.arguments}
+        return tuple(sorted({*opened, OWNERS_FILE}))
 
 
 class Template(Protocol):

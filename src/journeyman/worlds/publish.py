@@ -132,6 +132,7 @@ def task_toml(bound: BoundTask, world: World) -> str:
                     "split": world.split,
                     "world_digest": world.digest,
                     "deliverables": [DELIVERABLE],
+                    "inputs": list(bound.inputs),
                 }
             },
             "agent": {"timeout_sec": AGENT_TIMEOUT_S},
