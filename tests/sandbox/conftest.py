@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -123,7 +122,3 @@ def opener(provider: Provider, label: str) -> Iterator[Callable[..., Sandbox]]:
 def serve_calls(open_sandbox: Callable[..., Sandbox], environment: AgentEnvironment) -> Callable[..., Sandbox]:
     """Opens a sandbox whose entry program serves ``handler:handle``."""
     return lambda **limits: open_sandbox(environment=environment, entry=forkserver_entry("handler:handle", **limits))
-
-
-def repository() -> Path:
-    return Path(__file__).parents[2]

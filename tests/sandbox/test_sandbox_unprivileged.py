@@ -49,10 +49,27 @@ try:
 except ExecTimeout as timeout:
     said["timeout_s"] = timeout.elapsed_s
 said["after"] = [info.num_processes for info in provider.list("user")]
-burst = "import os, sys, time\nfor i in range(4):\n if not os.fork():\n  x = bytearray(120 << 20); time.sleep(60); os._exit(0)\n"
-result = sandbox.exec(["python3", "-c", burst + "os.wait()"], deadline_s=20)
+burst = '''
+import os, time
+for _ in range(4):
+    if not os.fork():
+        x = bytearray(120 << 20)
+        time.sleep(60)
+os.wait()
+'''
+result = sandbox.exec(["python3", "-c", burst], deadline_s=20)
 said["polled"] = [result.return_code != 0, result.oom_kills]
-bomb = "import os\nn = 0\ntry:\n while True:\n  if not os.fork(): os.read(os.pipe()[0], 1)\n  n += 1\nexcept OSError: print(n)"
+bomb = '''
+import os, time
+count = 0
+try:
+    while True:
+        if not os.fork():
+            time.sleep(60)
+        count += 1
+except OSError:
+    print(count)
+'''
 try:
     result = sandbox.exec(["python3", "-c", bomb], deadline_s=5)
     said["bomb"] = int(result.stdout)
@@ -60,7 +77,8 @@ except ExecTimeout:
     said["bomb"] = None
 said["import"] = sandbox.exec(["python3", "-c", "import journeyman"], deadline_s=10).return_code
 sandbox.destroy()
-server = provider.create(SandboxSpec("user", environment=environment, waive=waive, entry=forkserver_entry("handler:handle")))
+entry = forkserver_entry("handler:handle")
+server = provider.create(SandboxSpec("user", environment=environment, waive=waive, entry=entry))
 said["call"] = server.call(b"abc", deadline_s=10).decode()
 server.destroy()
 meter = CpuMeter.start("user")

@@ -64,10 +64,13 @@ class Bubblewrap:
     @property
     def supports(self) -> frozenset[str]:
         """What it keeps on this machine, for this user, in the caller's control group."""
+        return self._supports(hierarchy.bases())
+
+    def _supports(self, where: hierarchy.Bases) -> frozenset[str]:
         kept = {"disk", "files", "network", "processes", "overlay", "dies_with_owner"}
         if deny_program() is not None:
             kept.add("privileges")
-        parents = hierarchy.bases().parents
+        parents = where.parents
         kept |= {limit for limit, controller in (("memory", "memory"), ("cpus", "cpu")) if controller in parents}
         if "pids" in parents or os.getuid() != 0:  # RLIMIT_NPROC does not bind root
             kept.add("pids")
@@ -76,9 +79,10 @@ class Bubblewrap:
     def create(self, spec: SandboxSpec, *, deadline_s: float = 30) -> Session:
         """See ``Provider.create``."""
         deadline = Deadline.after(deadline_s, "start of a sandbox")
-        refuse_unenforceable(self.name, spec, self.supports)
+        where = hierarchy.bases()
+        refuse_unenforceable(self.name, spec, self._supports(where))
         identity = Identity.fresh(spec.label)
-        group = cgroup.make_group(identity.name, spec)
+        group = cgroup.make_group(identity.name, spec, where)
         try:
             session = self._start(spec, identity, group, deadline)
         except BaseException:
@@ -120,8 +124,7 @@ class Bubblewrap:
         etc_fds = {name: readable(data) for name, data in recipe.ETC.items()}
         program = deny_program()
         seccomp_fd = readable(program) if program is not None else None
-        words = recipe.arguments(spec, seccomp_fd=seccomp_fd, etc_fds=etc_fds)
-        arguments_fd = readable(b"".join(os.fsencode(word) + b"\0" for word in words))
+        arguments_fd = readable(recipe.arguments(spec, seccomp_fd=seccomp_fd, etc_fds=etc_fds))
         return ["--args", str(arguments_fd), "/bin/sh"]
 
     def list(self, label: str | None = None) -> SandboxInfos:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from journeyman.deadline import Deadline
+from journeyman.sandbox import hierarchy
 from journeyman.sandbox.errors import SandboxStartFailed
-from journeyman.sandbox.hierarchy import Bases, bases
+from journeyman.sandbox.hierarchy import Bases
 from journeyman.sandbox.protocol import SandboxSpec
 
 #: Processes of a sandbox besides its commands: bubblewrap's monitor and the supervisor.
@@ -187,9 +188,17 @@ def remove_directory(directory: Path, deadline: Deadline) -> bool:
             return True
 
 
-def make_group(name: str, spec: SandboxSpec) -> Group | None:
+def make_group(name: str, spec: SandboxSpec, where: Bases) -> Group | None:
     """The group of a sandbox below the caller's own, None where the host has none. Raises SandboxStartFailed."""
+
+    def create(where: Bases) -> Group | None:
+        return Group.create(name, where, memory_mb=spec.memory_mb, pids=spec.pids + OWN_PROCESSES, cpus=spec.cpus)
+
     try:
-        return Group.create(name, bases(), memory_mb=spec.memory_mb, pids=spec.pids + OWN_PROCESSES, cpus=spec.cpus)
+        return create(where)
+    except OSError:
+        hierarchy.forget()  # another program may have removed the parent, which was empty for a moment
+    try:
+        return create(hierarchy.bases())
     except OSError as error:
         raise SandboxStartFailed(spec.label, f"control group: {error}") from error

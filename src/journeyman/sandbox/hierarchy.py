@@ -140,20 +140,36 @@ def _enable(directory: Path, offered: list[str]) -> None:
         control.write_text(" ".join(missing))
 
 
-def remove_parents() -> None:
-    """Remove empty ``journeyman`` directories of the caller's bases."""
-    for parent in set(bases().parents.values()):
-        with contextlib.suppress(OSError):
-            parent.rmdir()
+def forget() -> None:
+    """Look again at the next question: a directory was removed, or another one may be used."""
     _bases.cache_clear()
 
 
-def named_groups() -> dict[str, dict[str, Path]]:
-    """Every group below any ``journeyman`` directory on this machine: name -> {controller or mount point: path}."""
-    found: dict[str, dict[str, Path]] = {}
-    for point, _ in set(mounts().values()):
-        for directory, children, _files in os.walk(point):
-            if os.path.basename(directory) == PARENT:  # noqa: PTH119 - a string from os.walk
-                for child in children:
-                    found.setdefault(child, {})[point] = Path(directory, child)
+def remove_parents(parents: Iterable[Path] | None = None) -> None:
+    """Remove the ``journeyman`` directories that are empty (default: those of the caller's bases)."""
+    for parent in set(bases().parents.values()) if parents is None else parents:
+        with contextlib.suppress(OSError):
+            parent.rmdir()
+    forget()
+
+
+def parent_directories() -> list[Path]:
+    """Every ``journeyman`` directory of this machine, inner ones first."""
+    found = [
+        Path(directory)
+        for point in sorted({point for point, _ in mounts().values()})
+        for directory, _, _ in os.walk(point)
+        if directory.endswith("/" + PARENT)
+    ]
+    return found[::-1]
+
+
+def named_groups() -> dict[str, list[Path]]:
+    """Every group below one of them: name -> its directories, one in each hierarchy."""
+    found: dict[str, list[Path]] = {}
+    for parent in parent_directories():
+        with contextlib.suppress(OSError):
+            for child in parent.iterdir():
+                if child.is_dir():
+                    found.setdefault(child.name, []).append(child)
     return found

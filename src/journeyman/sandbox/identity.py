@@ -7,14 +7,26 @@ stranger can find and remove what a killed owner left, without a file that could
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+
+from journeyman.errors import InputError
 
 #: First part of ``argv[0]`` of the outermost process.
 ARGV0_PREFIX = "journeyman-sandbox~"
 #: First part of the id of a CPU meter, whose groups carry the same kind of name.
 METER_PREFIX = "meter-"
+
+
+_LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def check_label(label: str) -> None:
+    """Raise InputError for what cannot be part of a name."""
+    if not _LABEL.fullmatch(label):
+        raise InputError("sandbox.label", f"{label!r} is not a label", allowed="1 to 64 of A-Z a-z 0-9 . _ -")
 
 
 def start_ticks(pid: int) -> int | None:
@@ -45,7 +57,8 @@ class Identity:
 
     @classmethod
     def fresh(cls, label: str) -> Identity:
-        """A new one owned by this process."""
+        """A new one owned by this process. Raises InputError for a bad label."""
+        check_label(label)
         pid = os.getpid()
         return cls(label, pid, _own_start_ticks(pid), os.urandom(6).hex())
 

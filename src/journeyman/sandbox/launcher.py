@@ -9,29 +9,51 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_executor: ThreadPoolExecutor | None = None
+_Job = tuple[Callable[[], Any], Future[Any]]
+_lock = threading.Lock()
+_queue: SimpleQueue[_Job] | None = None
 
 
 def _forget() -> None:
-    global _executor
-    _executor = None  # a forked child has no threads of its parent
+    global _queue, _lock
+    _queue, _lock = None, threading.Lock()  # a forked child has no threads of its parent
 
 
 os.register_at_fork(after_in_child=_forget)
 
 
+def _serve(queue: SimpleQueue[_Job]) -> None:
+    while True:
+        work, future = queue.get()
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+        del work, future  # else the last job's objects live until the next one
+
+
 def on_launcher(work: Callable[[], T]) -> T:
-    """Run ``work`` on the launcher thread, after whatever it is doing, and return its result."""
-    global _executor
-    if _executor is None:
-        _executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sandbox-launcher")
-    return _executor.submit(work).result()
+    """Run ``work`` on the launcher thread, after whatever it is doing, and return its result.
+
+    The thread is a daemon and no pool's worker: a pool ends its workers when the main thread is done, while other
+    threads may still use their sandboxes.
+    """
+    global _queue
+    with _lock:
+        if _queue is None:
+            _queue = SimpleQueue()
+            threading.Thread(target=_serve, args=(_queue,), name="sandbox-launcher", daemon=True).start()
+    future: Future[T] = Future()
+    _queue.put((work, future))
+    return future.result()
 
 
 def _write(path: str, text: bytes) -> None:

@@ -62,7 +62,7 @@ class Plain:
         group = None
         try:
             root.mkdir(mode=0o700)
-            group = cgroup.make_group(identity.name, spec)
+            group = cgroup.make_group(identity.name, spec, hierarchy.bases())
             session = self._start(spec, identity, group, root, deadline)
         except BaseException as error:
             if group is not None:

@@ -183,8 +183,8 @@ def _namespace_lack(problem: str) -> Lack:
 
 def _cgroup_lacks(controllers: tuple[str, ...]) -> Iterator[Lack]:
     fix = (
-        "run as root, or below a delegated group: systemd-run --user --scope -p Delegate=yes "
-        "-p 'DelegateControllers=pids memory cpu' COMMAND"
+        "run as root, or in a group that is yours: systemd-run --user --scope COMMAND; "
+        "in a container, mount /sys/fs/cgroup writable"
     )
     if "memory" not in controllers:
         yield Lack("memory limit", "memory_mb is refused, or when waived watched by polling", fix)

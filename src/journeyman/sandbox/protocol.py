@@ -6,7 +6,6 @@ killed). Paths named ``target`` or ``source`` of a transfer are paths as seen in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from journeyman.errors import InputError
+from journeyman.sandbox.identity import check_label
 
 #: Where the agent environment is mounted.
 AGENT_ROOT = "/opt/agent"
@@ -21,8 +21,6 @@ AGENT_ROOT = "/opt/agent"
 KILL_GRACE_S = 5.0
 #: Largest frame that ``Sandbox.call`` sends or accepts: bounds the memory that a hostile answer can take here.
 MAX_FRAME_BYTES = 256 * 1024 * 1024
-
-_LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,7 @@ class SandboxSpec:
     waive: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        if not _LABEL.fullmatch(self.label):
-            raise InputError("sandbox.label", f"{self.label!r} is not a label", allowed="1 to 64 of A-Z a-z 0-9 . _ -")
+        check_label(self.label)
         for name in ("memory_mb", "pids", "disk_mb"):
             if getattr(self, name) <= 0:
                 raise InputError(f"sandbox.{name}", f"must be positive, got {getattr(self, name)}")

@@ -58,7 +58,7 @@ def traces(label: str | None = None) -> dict[str, Traces]:
 
     for name, paths in hierarchy.named_groups().items():
         if (trace := of(name)) is not None:
-            trace.groups.extend(paths.values())
+            trace.groups.extend(paths)
     for process in os.listdir("/proc") if Path("/proc/self").exists() else ():  # noqa: PTH208 - strings are enough
         if not process.isdigit():
             continue
@@ -88,6 +88,7 @@ def reap(label: str | None = None) -> list[str]:
         if trace.identity.is_orphan:
             _remove(trace)
             reaped.append(trace.identity.id)
+    hierarchy.remove_parents(hierarchy.parent_directories())
     return sorted(reaped)
 
 
@@ -104,7 +105,5 @@ def _remove(trace: Traces) -> None:
     for group in trace.groups:
         for below, _, _ in os.walk(group, topdown=False):
             cgroup.remove_directory(Path(below), deadline)
-        with contextlib.suppress(OSError):
-            group.parent.rmdir()
     for directory in trace.directories:
         shutil.rmtree(directory, ignore_errors=True)

@@ -8,7 +8,7 @@ descriptor, so no process inside or outside shows them on its command line.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from journeyman.sandbox.interpreter import interpreter, system_masks
 from journeyman.sandbox.protocol import AGENT_ROOT, Mount, SandboxSpec
 
 #: Directories of programs and libraries; the links that merged-/usr systems keep at the root are copied as links.
-_SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec")
-_ROOT_LINKS = ("/bin", "/lib", "/lib32", "/lib64")
+_SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64")
+_ROOT_LINKS = ("/bin", "/lib", "/lib64")
 _DEVICES = ("null", "zero", "urandom")
 _DEVICE_LINKS = {
     "random": "/dev/urandom",
@@ -35,6 +35,16 @@ ETC: dict[str, bytes] = {
     "group": b"root:x:0:\nagent:x:1000:\n",
     "hosts": b"127.0.0.1 localhost\n::1 localhost\n",
 }
+
+
+def encoded(words: Iterable[str]) -> bytes:
+    """Arguments as ``--args`` takes them, each ended by NUL."""
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
+
+
+@lru_cache(maxsize=1)
+def _fixed() -> bytes:
+    return encoded([*isolation(), *system()])
 
 
 @lru_cache(maxsize=1)
@@ -72,12 +82,15 @@ def system() -> tuple[str, ...]:
     return tuple(words)
 
 
-def _python() -> Iterator[str]:
+@lru_cache(maxsize=1)
+def _python() -> bytes:
     python = interpreter()
+    words: list[str] = []
     for source, target in python.mounts:
-        yield from ("--ro-bind", source, target)
+        words += ["--ro-bind", source, target]
     for path in python.masks:
-        yield from ("--tmpfs", path, "--remount-ro", path)
+        words += ["--tmpfs", path, "--remount-ro", path]
+    return encoded(words)
 
 
 def _mount(mount: Mount) -> Iterator[str]:
@@ -95,8 +108,9 @@ def _mount(mount: Mount) -> Iterator[str]:
 def data_descriptor(data: bytes) -> int:
     """A descriptor from which ``data`` can be read once, for an option of bubblewrap that takes one."""
     descriptor = os.memfd_create("data")
-    with open(descriptor, "wb", closefd=False) as file:
-        file.write(data)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 
@@ -121,20 +135,21 @@ def environment_variables(spec: SandboxSpec) -> dict[str, str]:
     return variables
 
 
-def arguments(spec: SandboxSpec, *, seccomp_fd: int | None, etc_fds: dict[str, int]) -> list[str]:
-    """All of bubblewrap's options for ``spec``, in order (``--size`` belongs to the next ``--tmpfs``).
+def arguments(spec: SandboxSpec, *, seccomp_fd: int | None, etc_fds: dict[str, int]) -> bytes:
+    """All of bubblewrap's options for ``spec`` as ``--args`` takes them, in order.
 
-    Raises InputError for a mount source that does not exist.
+    ``--size`` and ``--perms`` belong to the next option. Raises InputError for a mount source that does not exist.
     """
     size = str(spec.disk_mb << 20)
-    words = [*isolation(), *system()]
+    words: list[str] = []
     for name, descriptor in etc_fds.items():
         words += ["--perms", "0644", "--file", str(descriptor), f"/etc/{name}"]
     words += ["--size", size, "--perms", "1777", "--tmpfs", "/tmp"]
+    python = b""
     if spec.environment is not None:
-        words += _python()
+        python = _python()
         words += ["--ro-bind", str(spec.environment.path.absolute()), AGENT_ROOT]
-    if all(mount.target != spec.cwd for mount in spec.mounts):
+    if not any(f"{spec.cwd}/".startswith(f"{mount.target.rstrip('/')}/") for mount in spec.mounts):
         words += ["--size", size, "--tmpfs", spec.cwd]
     for mount in spec.mounts:
         words += _mount(mount)
@@ -143,4 +158,4 @@ def arguments(spec: SandboxSpec, *, seccomp_fd: int | None, etc_fds: dict[str, i
         words += ["--setenv", name, value]
     if seccomp_fd is not None:
         words += ["--seccomp", str(seccomp_fd)]
-    return words
+    return _fixed() + python + encoded(words)

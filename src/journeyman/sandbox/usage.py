@@ -8,6 +8,7 @@ read instead, which is right on an idle machine only; ``source`` says which it i
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 from dataclasses import dataclass
@@ -86,7 +87,9 @@ class CpuMeter:
         if not places:
             return cls(_MACHINE, {}, machine_seconds())
         source = "cgroup v1 cpuacct" if where.version == 1 else "cgroup v2 cpu.stat"
-        return cls(f"{source} (this program and everything it starts)", places, 0.0)
+        meter = cls(f"{source} (this program and everything it starts)", places, 0.0)
+        atexit.register(meter.close)
+        return meter
 
     @property
     def is_exact(self) -> bool:
@@ -118,7 +121,10 @@ class CpuMeter:
         return None
 
     def close(self) -> None:
-        """Stop counting, move the processes back and remove the groups; a second call does nothing."""
+        """Stop counting, move the processes back and remove the groups; a second call does nothing.
+
+        Sandboxes that are still alive keep their groups and the meter's; ``reap`` of a later run removes them.
+        """
         if self._final is not None:
             return
         try:
