@@ -14,7 +14,7 @@ ARGS ?=
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: quickstart setup test test-slow check docs format clean help
+.PHONY: quickstart setup test test-slow check docs format clean help check-lint check-format check-types check-docs check-house
 
 help:
 	@sed -n -e '/^#/!q' -e 's/^# //p' Makefile
@@ -30,11 +30,22 @@ test: $(DEV_READY)
 test-slow: $(DEV_READY)
 	$(PYTEST) -m slow $(ARGS)
 
-check: $(DEV_READY)
+# Each part is a target of its own, so that `make -k check` runs them all and reports every failure.
+check: check-lint check-format check-types check-docs check-house
+
+check-lint: $(DEV_READY)
 	$(BIN)/ruff check .
+
+check-format: $(DEV_READY)
 	$(BIN)/ruff format --check .
+
+check-types: $(DEV_READY)
 	$(BIN)/mypy
+
+check-docs: $(DEV_READY)
 	$(BIN)/python scripts/docs.py --check
+
+check-house: $(DEV_READY)
 	$(BIN)/python -m pytest -q tests/house
 
 docs: $(DEV_READY)

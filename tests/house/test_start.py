@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 
 from journeyman.cli.main import VERBS
 
-MAX_HELP_S = 0.5
+MAX_HELP_CPU_S = 0.4
+"""Of the 0.5 s that help may take in all. CPU time, because the wall clock also counts what else the machine does."""
 HEAVY = (
     *("torch", "transformers", "tokenizers", "numpy", "scipy", "statsmodels", "pydantic", "rich", "jinja2", "asyncio"),
     *("openpyxl", "docx", "pdfplumber", "reportlab", "xlsxwriter", "hypothesis", "pytest"),
@@ -40,13 +41,14 @@ def test_the_measurement_sees_a_library_that_was_loaded():
     assert "pydantic" in loaded_by("config", "schema")
 
 
-def test_help_answers_within_half_a_second():
-    # The best of five: the limit is about our imports, not about what else this machine is doing.
-    best_s = min(_seconds([sys.executable, "-m", "journeyman.cli.main", "--help"]) for _ in range(5))
-    assert best_s < MAX_HELP_S
+def test_help_takes_less_than_half_a_second():
+    best_s = min(_cpu_seconds([sys.executable, "-m", "journeyman.cli.main", "--help"]) for _ in range(5))
+    assert best_s < MAX_HELP_CPU_S
 
 
-def _seconds(command: list[str]) -> float:
-    begin = time.perf_counter()
+def _cpu_seconds(command: list[str]) -> float:
+    """User and system time of one child that starts no others and no namespace, so that rusage sees all of it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True, timeout=60)
-    return time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
