@@ -67,7 +67,7 @@ def test_sampled_logprobs_equal_the_official_forward_on_ragged_multi_turn_rows(
 
 
 def test_every_logit_of_prefill_and_step_equals_the_official_forward(any_model: Any) -> None:
-    from journeyman.engines.embedded.decoder import ragged
+    from journeyman.engines.embedded.ragged import ragged
 
     engine = engine_of(any_model)
     rng = np.random.default_rng(0)

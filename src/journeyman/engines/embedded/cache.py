@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,8 +20,9 @@ class KVCache:
     def __init__(self, shape: DecoderShape, rows: int, max_len: int, dtype: torch.dtype, device: torch.device) -> None:
         self.rows, self.max_len, self.kv_heads = rows, max_len, shape.kv_heads
         size = (shape.layers, 2, rows, shape.kv_heads, max_len, shape.head_dim)
-        self.data = torch.zeros(size, dtype=dtype, device=device)
+        self.data = _untouched(size, dtype) if device.type == "cpu" else torch.zeros(size, dtype=dtype, device=device)
         self._flat = self.data.view(shape.layers, 2 * rows * shape.kv_heads * max_len, shape.head_dim)
+        self._by_head = [tuple(layer.flatten(1, 2)) for layer in self.data]
         plane = torch.arange(2, device=device)[:, None] * rows * shape.kv_heads
         heads = torch.arange(shape.kv_heads, device=device)
         self._planes = ((plane + heads) * max_len).flatten()
@@ -33,8 +37,8 @@ class KVCache:
 
     def dense(self, layer: int, count: int, columns: int) -> tuple[Tensor, Tensor]:
         """Keys and values of the first rows as views [count * kv_heads, columns, head_dim]."""
-        both = self.data[layer, :, :count, :, :columns].flatten(1, 2)
-        return both[0], both[1]
+        keys, values = self._by_head[layer]
+        return keys[: count * self.kv_heads, :columns], values[: count * self.kv_heads, :columns]
 
     def gather(self, layer: int, slots: Tensor, columns: int) -> tuple[Tensor, Tensor]:
         """Keys and values of any rows, copied: [len(slots) * kv_heads, columns, head_dim]."""
@@ -54,3 +58,8 @@ class KVCache:
     def spread(self, source: int, targets: Tensor, length: int) -> None:
         """Copy the first ``length`` columns of one row to several."""
         self.data[:, :, targets, :, :length] = self.data[:, :, source : source + 1, :, :length]
+
+
+def _untouched(size: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Zeros whose pages the system hands out at their first use (calloc); torch.zeros would touch them all."""
+    return torch.from_numpy(np.zeros(math.prod(size) * dtype.itemsize, dtype=np.uint8)).view(dtype).view(size)

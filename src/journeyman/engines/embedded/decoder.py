@@ -7,68 +7,13 @@ key-value head. Column t of the cache is visible to a token at position p iff t 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
 from journeyman.engines.embedded.cache import KVCache
+from journeyman.engines.embedded.ragged import Ragged, padded
 from journeyman.engines.embedded.weights import LayerWeights, Weights
-
-
-@dataclass(frozen=True)
-class Ragged:
-    """New tokens of several rows, packed without padding, and the indices between packed and padded form.
-
-    Attributes:
-        tokens, positions: [n] int64, row after row.
-        slots: [rows] cache row of each row; None when there is no cache (all rows start at position 0).
-        starts, counts: [rows] tokens before the new ones, and how many are new.
-        to_padded: [rows * width] packed index of each padded place (0 where there is padding).
-        to_packed: [n] padded index of each packed token.
-        last: [rows] packed index of each row's last token.
-        width, columns: longest row of new tokens; cache columns to look at.
-        fresh: no row has earlier tokens.
-    """
-
-    tokens: Tensor
-    positions: Tensor
-    slots: Tensor | None
-    starts: Tensor
-    counts: Tensor
-    to_padded: Tensor
-    to_packed: Tensor
-    last: Tensor
-    width: int
-    columns: int
-    fresh: bool
-
-
-def ragged(tokens: list[list[int]], starts: list[int], slots: list[int] | None, device: torch.device) -> Ragged:
-    """Index tables for prefilling ``tokens[r]`` after ``starts[r]`` earlier tokens of cache row ``slots[r]``."""
-    counts = torch.tensor([len(row) for row in tokens])
-    start = torch.tensor(starts)
-    width, count = int(counts.max()), int(counts.sum())
-    begins = counts.cumsum(0) - counts
-    row_of = torch.repeat_interleave(torch.arange(len(tokens)), counts)
-    offset = torch.arange(count) - begins[row_of]
-    to_packed = row_of * width + offset
-    to_padded = torch.zeros(len(tokens) * width, dtype=torch.int64)
-    to_padded[to_packed] = torch.arange(count)
-    return Ragged(
-        tokens=torch.tensor([token for row in tokens for token in row], device=device),
-        positions=(start[row_of] + offset).to(device),
-        slots=None if slots is None else torch.tensor(slots, device=device),
-        starts=start.to(device),
-        counts=counts.to(device),
-        to_padded=to_padded.to(device),
-        to_packed=to_packed.to(device),
-        last=(begins + counts - 1).to(device),
-        width=width,
-        columns=int((start + counts).max()),
-        fresh=not any(starts),
-    )
 
 
 class Decoder:
@@ -82,10 +27,15 @@ class Decoder:
 
     def __init__(self, weights: Weights, cache: KVCache, max_len: int) -> None:
         self.weights, self.cache, self.shape = weights, cache, weights.shape
-        device, half = cache.data.device, torch.arange(0, self.shape.head_dim, 2, dtype=torch.float32)
-        angles = torch.arange(max_len)[:, None] / self.shape.rope_theta ** (half / self.shape.head_dim)
+        s, device = self.shape, cache.data.device
+        half = torch.arange(0, s.head_dim, 2, dtype=torch.float32)
+        angles = torch.arange(max_len)[:, None] / s.rope_theta ** (half / s.head_dim)
         self._turns = torch.polar(torch.ones_like(angles), angles)[:, None].to(device)
         self._columns = torch.arange(max_len, device=device)
+        self._eps = torch.full((1,), s.eps, device=device)
+        normed_heads = s.heads + s.kv_heads
+        self._head_eps = self._eps.expand(normed_heads).contiguous()
+        self._head_mean = torch.kron(torch.eye(normed_heads), torch.full((s.head_dim, 1), 1 / s.head_dim)).to(device)
 
     def step(self, tokens: Tensor, positions: Tensor, columns: int) -> Tensor:
         """One token for each of the first rows.
@@ -98,18 +48,16 @@ class Decoder:
             Hidden state after the final norm, [n, hidden].
         """
         s, count = self.shape, len(tokens)
-        places = self.cache.places(self._columns_like(count), positions)
+        places = self.cache.places(torch.arange(count, device=tokens.device), positions)
         rotation = self._turns.index_select(0, positions)
-        hidden_columns = self._columns[:columns] > positions[:, None]
-        bias = self._bias(hidden_columns).repeat_interleave(s.kv_heads, 0)[:, None]
+        bias = self._bias(self._columns[:columns] > positions[:, None, None, None])
         x = self.weights.embed.index_select(0, tokens)
         for index, layer in enumerate(self.weights.layers):
             qkv = self._project(layer, x, rotation)
             self.cache.write(index, places, qkv[:, s.heads :])
             keys, values = self.cache.dense(index, count, columns)
             query = qkv[:, : s.heads].reshape(count * s.kv_heads, s.group, s.head_dim)
-            mixed = _attend(query, keys, values, bias)
-            x = self._finish(layer, x, mixed.view(count, -1))
+            x = self._finish(layer, x, self._attend(query, keys, values, bias).view(count, -1))
         return self._final(x)
 
     def prefill(self, new: Ragged, *, every_position: bool = False) -> Tensor:
@@ -124,86 +72,100 @@ class Decoder:
             places = self.cache.places(torch.repeat_interleave(new.slots, new.counts), new.positions)
         rotation = self._turns.index_select(0, new.positions)
         x = self.weights.embed.index_select(0, new.tokens)
-        bias = self._prefill_bias(new, last_only=False)
+        bias = self._causal_bias(new)
         final = len(self.weights.layers) - 1
         for index, layer in enumerate(self.weights.layers):
-            last_only = index == final and not every_position
             qkv = self._project(layer, x, rotation)
             if places is not None:
                 self.cache.write(index, places, qkv[:, self.shape.heads :])
-            if last_only:
-                x, bias = x.index_select(0, new.last), self._prefill_bias(new, last_only=True)
-            x = self._finish(layer, x, self._attend_ragged(index, new, qkv, bias, last_only))
+            keys, values = self._row_keys_values(index, new, qkv)
+            if index == final and not every_position:
+                x, mixed = x.index_select(0, new.last), self._attend_last(new, qkv, keys, values)
+            else:
+                mixed = self._attend_all(new, qkv, keys, values, bias)
+            x = self._finish(layer, x, mixed)
         return self._final(x)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Float32 logits [n, vocab] of final hidden states."""
         return torch.mm(hidden, self.weights.head.t()).float()
 
-    def _columns_like(self, count: int) -> Tensor:
-        return torch.arange(count, device=self._columns.device)
-
     def _bias(self, blocked: Tensor) -> Tensor:
         bias = torch.zeros(blocked.shape, dtype=self.cache.data.dtype, device=blocked.device)
         return bias.masked_fill_(blocked, float("-inf"))
 
-    def _prefill_bias(self, new: Ragged, *, last_only: bool) -> Tensor:
-        """[rows, 1, 1, width or 1, columns]; padding sees what a token at its place would see."""
-        if last_only:
-            at = (new.starts + new.counts - 1)[:, None]
-        else:
-            at = new.starts[:, None] + self._columns[: new.width]
-        return self._bias(self._columns[: new.columns] > at[:, :, None])[:, None, None]
+    def _causal_bias(self, new: Ragged) -> Tensor:
+        """[rows or 1, 1, width, columns]; padding sees what a token at its place would see."""
+        starts = new.starts[:1] if new.fresh else new.starts
+        at = starts[:, None, None, None] + self._columns[: new.width, None]
+        return self._bias(self._columns[: new.columns] > at)
 
     def _project(self, layer: LayerWeights, x: Tensor, rotation: Tensor) -> Tensor:
         """Queries, keys and values [n, heads + 2 * kv_heads, head_dim], queries and keys normed, scaled, rotated."""
-        s = self.shape
-        qkv = torch.mm(_normed(x, s.eps), layer.qkv.t()).view(len(x), s.heads + 2 * s.kv_heads, s.head_dim)
-        exact = qkv[:, : s.heads + s.kv_heads].float()
+        s, count = self.shape, len(x)
+        normed_heads = s.heads + s.kv_heads
+        flat = torch.mm(self._normed(x), layer.qkv)
+        qkv = flat.view(count, normed_heads + s.kv_heads, s.head_dim)
+        turned, exact = qkv[:, :normed_heads], flat[:, : normed_heads * s.head_dim].float()
+        heads = exact.view(count, normed_heads, s.head_dim)
         if s.qk_norm:
-            exact *= torch.rsqrt(exact.square().mean(-1, keepdim=True).add_(s.eps))
-        exact *= layer.qk_scale
-        torch.view_as_complex(exact.view(len(x), -1, s.head_dim // 2, 2)).mul_(rotation)
-        if exact.dtype != qkv.dtype:
-            qkv[:, : s.heads + s.kv_heads] = exact
+            heads.mul_(torch.addmm(self._head_eps, exact * exact, self._head_mean).rsqrt_()[:, :, None])
+        heads.mul_(layer.qk_scale)
+        torch.view_as_complex(heads.view(count, normed_heads, s.head_dim // 2, 2)).mul_(rotation)
+        if heads.dtype != turned.dtype:
+            turned.copy_(heads)
         return qkv
 
-    def _attend_ragged(self, index: int, new: Ragged, qkv: Tensor, bias: Tensor, last_only: bool) -> Tensor:
-        """Attention of packed new tokens over their rows' columns, [n or rows, heads * head_dim]."""
+    def _row_keys_values(self, index: int, new: Ragged, qkv: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of the rows' whole contexts, [rows * kv_heads, columns, head_dim]."""
+        if not new.fresh:
+            assert new.slots is not None
+            return self.cache.gather(index, new.slots, new.columns)
+        s = self.shape
+        both = padded(new, qkv[:, s.heads :].view(-1, 2, s.kv_heads, s.head_dim)).permute(2, 0, 3, 1, 4).flatten(1, 2)
+        return both[0], both[1]
+
+    def _attend_all(self, new: Ragged, qkv: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+        """Attention of every packed new token over its row, [n, heads * head_dim]."""
         s, rows = self.shape, len(new.counts)
-        width = 1 if last_only else new.width
-        query = qkv[:, : s.heads].index_select(0, new.last if last_only else new.to_padded)
-        query = query.view(rows, width, s.kv_heads, s.group, s.head_dim).permute(0, 2, 3, 1, 4)
-        query = query.reshape(rows * s.kv_heads, s.group * width, s.head_dim)
-        if new.fresh or new.slots is None:
-            both = qkv[:, s.heads :].index_select(0, new.to_padded).view(rows, new.width, 2, s.kv_heads, s.head_dim)
-            both = both.permute(2, 0, 3, 1, 4).flatten(1, 2)
-            keys, values = both[0], both[1]
-        else:
-            keys, values = self.cache.gather(index, new.slots, new.columns)
-        full = bias.expand(rows, s.kv_heads, s.group, width, new.columns).reshape(len(query), -1, new.columns)
-        mixed = _attend(query, keys, values, full).view(rows, s.heads, width, s.head_dim).transpose(1, 2)
-        mixed = mixed.reshape(rows * width, s.heads * s.head_dim)
-        return mixed if last_only else mixed.index_select(0, new.to_packed)
+        query = padded(new, qkv[:, : s.heads]).transpose(1, 2)
+        query = query.reshape(rows * s.kv_heads, s.group * new.width, s.head_dim)
+        mixed = self._attend(query, keys, values, bias).view(rows, s.heads, new.width, s.head_dim)
+        mixed = mixed.transpose(1, 2).reshape(rows * new.width, s.heads * s.head_dim)
+        return mixed if new.even else mixed.index_select(0, new.to_packed)
+
+    def _attend_last(self, new: Ragged, qkv: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Attention of each row's last token over its row, [rows, heads * head_dim]."""
+        s, rows = self.shape, len(new.counts)
+        query = qkv[:, : s.heads].index_select(0, new.last).view(rows * s.kv_heads, s.group, s.head_dim)
+        bias = self._bias(self._columns[: new.columns] >= (new.starts + new.counts)[:, None, None, None])
+        return self._attend(query, keys, values, bias).view(rows, -1)
+
+    def _attend(self, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+        """softmax(query keys^T + bias) values.
+
+        Args:
+            query: [rows * kv_heads, group * width, head_dim].
+            keys, values: [rows * kv_heads, columns, head_dim].
+            bias: broadcasts over [rows, heads, width, columns].
+        """
+        scores = torch.bmm(query, keys.transpose(1, 2))
+        scores.view(-1, self.shape.heads, *bias.shape[2:]).add_(bias)
+        return torch.bmm(torch.softmax(scores, -1, dtype=torch.float32).to(values.dtype), values)
 
     def _finish(self, layer: LayerWeights, x: Tensor, mixed: Tensor) -> Tensor:
         """Output projection, residual, and the MLP block."""
-        x = x + torch.mm(mixed, layer.out.t())
-        gate_up = torch.mm(_normed(x, self.shape.eps), layer.gate_up.t())
+        x = x + torch.mm(mixed, layer.out)
+        gate_up = torch.mm(self._normed(x), layer.gate_up)
         gate, up = gate_up[:, : self.shape.ffn], gate_up[:, self.shape.ffn :]
-        return x.add_(torch.mm(silu(gate).mul_(up), layer.down.t()))
+        return x.add_(torch.mm(silu(gate).mul_(up), layer.down))
 
     def _final(self, x: Tensor) -> Tensor:
-        return _normed(x, self.shape.eps).mul_(self.weights.final_norm)
+        return self._normed(x).mul_(self.weights.final_norm)
 
-
-def _normed(x: Tensor, eps: float) -> Tensor:
-    """RMSNorm without its weight, computed in float32."""
-    exact = x.float()
-    return (exact * torch.rsqrt(exact.square().mean(-1, keepdim=True).add_(eps))).to(x.dtype)
-
-
-def _attend(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
-    """softmax(query keys^T + bias) values over [n, queries, head_dim] and [n, columns, head_dim]."""
-    scores = torch.bmm(query, keys.transpose(1, 2)).add_(bias)
-    return torch.bmm(torch.softmax(scores, -1, dtype=torch.float32).to(values.dtype), values)
+    def _normed(self, x: Tensor) -> Tensor:
+        """RMSNorm without its weight, computed in float32."""
+        exact = x.float()
+        length = torch.linalg.vector_norm(exact, 2, -1, True)
+        inverse = torch.addcmul(self._eps, length, length, value=1 / x.shape[-1]).rsqrt_()
+        return (exact * inverse).to(x.dtype)

@@ -19,8 +19,8 @@ from journeyman.engines.errors import EngineError
 
 @dataclass(frozen=True)
 class LayerWeights:
-    """One layer: ``[out, in]`` matrices, and ``qk_scale`` [heads + kv_heads, head_dim], the QK norms' weights with
-    1/sqrt(head_dim) in the queries' rows."""
+    """One layer: matrices [in, out] that lie in memory output by output, and ``qk_scale`` [heads + kv_heads, head_dim],
+    the QK norms' weights with 1/sqrt(head_dim) in the queries' rows."""
 
     qkv: Tensor
     out: Tensor
@@ -49,10 +49,10 @@ class Weights:
         self.final_norm = empty(s.hidden)
         self.layers = [
             LayerWeights(
-                qkv=empty((s.heads + 2 * s.kv_heads) * s.head_dim, s.hidden),
-                out=empty(s.hidden, s.heads * s.head_dim),
-                gate_up=empty(2 * s.ffn, s.hidden),
-                down=empty(s.hidden, s.ffn),
+                qkv=empty((s.heads + 2 * s.kv_heads) * s.head_dim, s.hidden).t(),
+                out=empty(s.hidden, s.heads * s.head_dim).t(),
+                gate_up=empty(2 * s.ffn, s.hidden).t(),
+                down=empty(s.hidden, s.ffn).t(),
                 qk_scale=torch.empty(s.heads + s.kv_heads, s.head_dim, dtype=torch.float32, device=device),
             )
             for _ in range(s.layers)
@@ -79,12 +79,12 @@ class Weights:
         attention_norm = state[prefix + "input_layernorm.weight"].float()
         parts = [state[f"{prefix}self_attn.{name}_proj.weight"].float() for name in "qkv"]
         parts[0], parts[1] = _paired(parts[0], s.head_dim), _paired(parts[1], s.head_dim)
-        layer.qkv.copy_(torch.cat(parts) * attention_norm)
-        layer.out.copy_(state[prefix + "self_attn.o_proj.weight"])
+        layer.qkv.t().copy_(torch.cat(parts) * attention_norm)
+        layer.out.t().copy_(state[prefix + "self_attn.o_proj.weight"])
         mlp_norm = state[prefix + "post_attention_layernorm.weight"].float()
         gate_up = [state[f"{prefix}mlp.{name}_proj.weight"].float() for name in ("gate", "up")]
-        layer.gate_up.copy_(torch.cat(gate_up) * mlp_norm)
-        layer.down.copy_(state[prefix + "mlp.down_proj.weight"])
+        layer.gate_up.t().copy_(torch.cat(gate_up) * mlp_norm)
+        layer.down.t().copy_(state[prefix + "mlp.down_proj.weight"])
         layer.qk_scale.fill_(1.0)
         if s.qk_norm:
             layer.qk_scale[: s.heads] = _paired(state[prefix + "self_attn.q_norm.weight"].float(), s.head_dim)
