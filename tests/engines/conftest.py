@@ -40,6 +40,12 @@ def build(kind: str, *, tied: bool, seed: int) -> Any:
     return model.eval()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Small matrices on several threads mostly wait for each other."""
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session", params=["qwen3-tied", "qwen3-untied", "llama-tied", "llama-untied"])
 def any_model(request: pytest.FixtureRequest) -> Any:
     kind, head = request.param.split("-")

@@ -245,6 +245,44 @@ def test_more_trials_than_rows_cannot_be_kept_by_generate(model: Any) -> None:
         engine.generate([TurnRequest(str(n), [5], n, Sampling(2, 1.0, frozenset({STOP}))) for n in range(3)])
 
 
+def test_converse_says_so_when_parked_trials_hold_every_row(model: Any) -> None:
+    engine = engine_of(model, rows=2)
+    sampling = Sampling(2, 1.0, frozenset({STOP}))
+    engine.generate([TurnRequest(str(n), [5], n, sampling) for n in range(2)])
+    with pytest.raises(EngineError, match="all 2 cache rows"):
+        engine.converse([TurnRequest("new", [5], 0, sampling)], lambda result: None)
+    engine.release("0")
+    engine.converse([TurnRequest("new", [5], 0, sampling)], lambda result: None)
+
+
+def test_weights_that_overflow_are_a_system_error_and_not_a_sample(model: Any) -> None:
+    state = {
+        name: tensor * 1e38 if "embed" in name or "lm_head" in name else tensor
+        for name, tensor in model.state_dict().items()
+    }
+    engine = EmbeddedEngine(model.config.to_dict(), state, rows=2, max_len=32)
+    with pytest.raises(EngineError, match="not finite"):
+        engine.generate([TurnRequest("a", [5, 6], 0, Sampling(4, 1.0, frozenset({STOP})))])
+
+
+def test_nothing_is_answered_inside_a_running_call_or_after_close(model: Any) -> None:
+    engine = engine_of(model, rows=2)
+    request = TurnRequest("a", [5, 6], 0, Sampling(4, 1.0, frozenset({STOP})))
+
+    def respond(result: TurnResult) -> None:
+        for attempt in (lambda: engine.generate([request]), lambda: engine.release("a")):
+            with pytest.raises(EngineError, match="inside a running call"):
+                attempt()
+        with pytest.raises(EngineError, match="inside a running call"):
+            engine.update_weights(model.state_dict(), 1)
+
+    engine.converse([request], respond)
+    engine.close()
+    for attempt in (lambda: engine.generate([request]), lambda: engine.forward_logprobs([[5, 6]])):
+        with pytest.raises(EngineError, match="after close"):
+            attempt()
+
+
 def test_an_id_outside_the_vocabulary_is_refused(model: Any) -> None:
     for bad in (-1, VOCAB):
         with pytest.raises(EngineError, match="vocabulary"):
@@ -285,7 +323,7 @@ def test_a_model_that_would_be_decoded_wrongly_is_refused(model: Any, field: str
 
 def test_bfloat16_stays_close_to_the_float32_distribution(model: Any, reference: Reference) -> None:
     engine = engine_of(model, dtype=torch.bfloat16)
-    talk = Talk(12, 3).run(engine)
+    talk = Talk(4, 2).run(engine)
     assert largest_gap(talk, model, reference) < 0.5
     with pytest.raises(AssertionError):
         assert largest_gap(talk, model, reference) < 1e-4

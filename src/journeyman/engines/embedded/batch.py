@@ -16,6 +16,7 @@ from journeyman.engines.embedded.decoder import Decoder
 from journeyman.engines.embedded.ragged import ragged
 from journeyman.engines.embedded.sampler import draw
 from journeyman.engines.embedded.slots import Slots
+from journeyman.engines.errors import EngineError
 from journeyman.engines.noise import uniforms
 from journeyman.engines.protocol import TurnRequest, TurnResult
 
@@ -74,7 +75,7 @@ class Batch:
         hidden = torch.empty(len(rows), width, dtype=self._cache.data.dtype, device=self._device)
         order = deque(sorted(chosen, key=lambda index: (int(slots.length[rows[index]]) > 0, len(news[index]), index)))
         while order:
-            part, total = [order.popleft()], 0
+            part = [order.popleft()]
             total = len(news[part[0]])
             while order and total + len(news[order[0]]) <= self._prefill_tokens:
                 total += len(news[order[0]])
@@ -100,9 +101,11 @@ class Batch:
         temperature = None if (warmth == 1).all() else torch.from_numpy(warmth)[:, None].to(self._device)
         uniform = torch.from_numpy(uniforms(slots.key[rows], position))[:, None].to(self._device)
         token, logprob = draw(self._decoder.logits(hidden), temperature, uniform)
-        ids = token.cpu().numpy()
+        ids, logprobs = token.cpu().numpy(), logprob.cpu().numpy()
+        if not np.isfinite(logprobs).all():
+            raise EngineError("the model's logits are not finite: its weights have diverged")
         slots.out_ids[rows, position] = ids
-        slots.out_logprobs[rows, position] = logprob.cpu().numpy()
+        slots.out_logprobs[rows, position] = logprobs
         slots.last[rows] = ids
         slots.position[rows] = position + 1
         over = self._stop_table[slots.stops[rows], ids] | (position + 1 >= slots.limit[rows])

@@ -87,9 +87,11 @@ class EmbeddedEngine:
         return self._max_len
 
     def converse(self, requests: Sequence[TurnRequest], respond: Respond) -> None:
+        self._refuse_inside_a_call("converse")
         self._run(requests, respond, self._batch.slots.release)
 
     def generate(self, requests: Sequence[TurnRequest]) -> list[TurnResult]:
+        self._refuse_inside_a_call("generate")
         new = sum(request.trial not in self._batch.slots.row_of for request in requests)
         free = self._rows - self._batch.slots.used
         if new > free:
@@ -124,6 +126,7 @@ class EmbeddedEngine:
 
         Needs no cache row, so it serves as the fixed probe before and after an update.
         """
+        self._refuse_inside_a_call("forward_logprobs")
         results: list[npt.NDArray[np.float32]] = []
         for ids in sequences:
             hidden = self._decoder.prefill(ragged([list(ids)], [0], None, self._device), every_position=True)
@@ -146,7 +149,6 @@ class EmbeddedEngine:
             raise EngineError(f"{what} inside a running call or after close")
 
     def _run(self, requests: Sequence[TurnRequest], respond: Respond, leave: Callable[[str], None]) -> None:
-        self._refuse_inside_a_call("a second call")
         check_distinct(requests)
         for request in requests:
             self._check(request)
@@ -168,6 +170,8 @@ class EmbeddedEngine:
                 arrived.append(waiting.popleft())
                 batch.begin(arrived[-1])
             if not slots.active:
+                if waiting:
+                    raise EngineError(f"all {self._rows} cache rows are held by trials of earlier calls; release some")
                 return
             ended = batch.prefill(arrived) if arrived else []
             arrived = []

@@ -19,7 +19,7 @@ def draw(logits: Tensor, temperature: Tensor | None, uniform: Tensor) -> tuple[T
 
     Returns:
         Token ids [n] int64, and float32 logprobs [n] under the distribution sampled (temperature 0: under the model's
-        own).
+        own); NaN where the logits were not numbers.
     """
     if temperature is not None:
         logits.div_(torch.where(temperature > 0, temperature, 1.0))
@@ -27,7 +27,7 @@ def draw(logits: Tensor, temperature: Tensor | None, uniform: Tensor) -> tuple[T
     cumulative = torch.exp(logits).cumsum(-1, dtype=torch.float64)
     total = cumulative[:, -1:]
     target = torch.minimum(uniform * total, torch.nextafter(total, torch.zeros_like(total)))
-    token = torch.searchsorted(cumulative, target, right=True)
+    token = torch.searchsorted(cumulative, target, right=True).clamp_(max=logits.shape[-1] - 1)
     if temperature is not None and bool((temperature == 0).any()):
         token = torch.where(temperature > 0, token, logits.argmax(-1, keepdim=True))
     logprob = logits.gather(1, token).double() - total.log()
