@@ -66,6 +66,7 @@ def test_a_test_class_or_a_mock_is_found():
     assert list(findings_in_test(Path("test_x.py"), ast.parse("class TestX: pass")))
     assert list(findings_in_test(Path("test_x.py"), ast.parse("from unittest import mock")))
     assert list(findings_in_test(Path("__init__.py"), ast.parse("")))
+    assert list(findings_in_test(Path("test_x.py"), ast.parse("from conftest import small_recipe")))
 
 
 def function_findings(path: str, tree: ast.AST) -> Iterator[str]:
@@ -98,3 +99,5 @@ def findings_in_test(path: Path, tree: ast.AST) -> Iterator[str]:
         source = getattr(node, "module", None) or ""
         if any(word in ("unittest.mock", "mock", "pytest_mock") for word in (*names, source)):
             yield f"{path}:{node.lineno} imports a mock library; where one is needed the seam is missing"
+        if "conftest" in (*names, source):
+            yield f"{path}:{node.lineno} imports conftest, of which there are several; use a fixture or a named module"
