@@ -17,8 +17,10 @@ from journeyman.errors import InputError
 
 Ints = NDArray[np.int64]
 
-MIN_FILL = 0.9
-"""Rows shorter than this share of their block's longest start the next block: padding in attention stays below 10 %."""
+MIN_FILL = 0.85
+"""Rows shorter than this share of their block's longest start the next block: padding in attention stays below 15 %."""
+MAX_ROWS = 8
+"""Rows per block: what a core's cache holds of their attention probabilities."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def _blocks(
     start = base = 0
     while start < len(lengths):
         longest = int(lengths[by_length[start]])
-        count = int(np.sum(lengths[by_length[start:]] >= MIN_FILL * longest))
+        count = min(int(np.sum(lengths[by_length[start:]] >= MIN_FILL * longest)), MAX_ROWS)
         rows = by_length[start : start + count]
         block, inside = unique_at[rows, :longest], valid[rows, :longest]
         own[block[inside]] = base + np.flatnonzero(inside)

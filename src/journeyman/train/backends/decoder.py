@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from journeyman.errors import InputError
+from journeyman.train.backends.attention import causal_attention
 from journeyman.train.layout import Layout
 from journeyman.train.model import CausalLM
 
@@ -92,9 +93,7 @@ def _attention(
         both = F.embedding(block, qk).view(n, t, num_heads + kv_heads, head_dim)
         q, k = torch.split(both, [num_heads, kv_heads], 2)
         v = F.embedding(block, values).view(n, t, kv_heads, head_dim)
-        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
-        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=num_heads != kv_heads)
-        outputs.append(attended.transpose(1, 2).reshape(n * t, num_heads * head_dim))
+        outputs.append(causal_attention(q, k, v))
     return torch.cat(outputs)
 
 
