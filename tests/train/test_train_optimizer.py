@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from journeyman.errors import InputError
-from journeyman.train.optimizer import OptimizerSpec, PolicyOptimizer, orthogonalised
+from journeyman.train.optimizer import GradientNotFinite, OptimizerSpec, PolicyOptimizer, orthogonalised
 
 
 def set_gradients(model, seed, scale=1e-3):
@@ -79,6 +79,18 @@ def test_restored_moments_continue_to_the_bit(small_model, small_shape):
         set_gradients(model, 1)
         optimizer.step()
     assert all(torch.equal(copies(twin)[name], tensor) for name, tensor in copies(small_model).items())
+
+
+def test_a_gradient_that_is_not_finite_changes_nothing(small_model):
+    before = copies(small_model)
+    optimizer = PolicyOptimizer(small_model, OptimizerSpec(lr=1e-3))
+    set_gradients(small_model, 0)
+    small_model.model.norm.weight.grad[3] = float("nan")
+    with pytest.raises(GradientNotFinite, match="nan"):
+        optimizer.step()
+    assert all(torch.equal(tensor, before[name]) for name, tensor in copies(small_model).items())
+    assert all(parameter.grad is None for parameter in small_model.parameters())
+    assert optimizer.state() == {}
 
 
 def test_moments_of_another_optimizer_or_shape_are_refused(small_model):

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from journeyman.engines.embedded.engine import EmbeddedEngine
 from journeyman.errors import InputError
 from journeyman.train.backends.torch import TorchTrainer
 from journeyman.train.checkpoint import latest
 from journeyman.train.losses import LOSSES, resolve_loss
 from journeyman.train.model import ModelShape, build_model
+from journeyman.train.optimizer import GradientNotFinite
 from journeyman.train.update import UpdateSpec, row_weights, update_policy
 
 
@@ -156,6 +158,39 @@ def test_an_engine_keeps_its_weights_when_the_trainer_steps_on(small_model, make
     assert engine.version == 3
     assert torch.equal(engine.state["model.embed_tokens.weight"], before)
     assert not torch.equal(small_model.model.embed_tokens.weight, before)
+
+
+def engine_rows(engine, rows):
+    """The rows with the logprobs that an engine gives their ids."""
+    values = engine.forward_logprobs([row.ids.tolist() for row in rows])
+    return [replace(row, logprobs=lp * row.mask) for row, lp in zip(rows, values, strict=True)]
+
+
+def test_engine_and_trainer_agree_until_one_weight_differs(small_model, make_rows):
+    engine = EmbeddedEngine(small_model.config.to_dict(), small_model.state_dict(), rows=2, max_len=64)
+    trainer, rows = TorchTrainer(small_model), make_rows(14)
+    update_policy(trainer, rows)
+    stale = gradient(small_model, engine_rows(engine, rows))[0]
+    assert stale.abs_gap_sum / stale.tokens > 1e-4
+    trainer.push_weights(engine, 1)
+    fresh = gradient(small_model, engine_rows(engine, rows))[0]
+    assert fresh.abs_gap_max < 1e-5
+    with torch.no_grad():
+        small_model.model.layers[1].self_attn.v_proj.weight[0, 0] += 0.5
+    perturbed = gradient(small_model, engine_rows(engine, rows))[0]
+    assert perturbed.abs_gap_sum / perturbed.tokens > 1e-4
+
+
+def test_a_logprob_that_is_not_a_number_cannot_hide_in_the_gap(small_model, make_rows):
+    rows = make_rows(15)
+    spoilt = rows[0].logprobs.copy()
+    spoilt[-1] = np.nan
+    trainer = TorchTrainer(small_model, tokens_per_micro_batch=30)
+    rows = [replace(rows[0], logprobs=spoilt), *rows[1:]]
+    metrics = trainer.forward_backward(rows, row_weights(rows, UpdateSpec()), UpdateSpec().loss)
+    assert np.isnan(metrics.abs_gap_max)
+    with pytest.raises(GradientNotFinite):
+        trainer.optim_step()
 
 
 def test_more_threads_inside_the_update_leave_the_setting_outside_alone(small_model, make_rows):

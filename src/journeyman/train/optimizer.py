@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from journeyman.errors import InputError
+from journeyman.errors import InputError, SystemFault
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,6 +50,18 @@ class OptimizerSpec:
                 raise InputError(f"optimizer.{name}", f"got {value}", allowed="a positive number")
 
 
+class GradientNotFinite(SystemFault):
+    """A gradient holds NaN or infinity. No step was taken; weights and moments are those of the step before.
+
+    Args:
+        norm: the gradient's norm.
+    """
+
+    def __init__(self, norm: float) -> None:
+        self.norm = norm
+        super().__init__(f"the norm of the gradient is {norm}; no step was taken, the weights are those before it")
+
+
 class PolicyOptimizer:
     """Holds the moments of every parameter of one model. ``step`` is deterministic: same gradients, same bits."""
 
@@ -80,18 +92,27 @@ class PolicyOptimizer:
 
         Returns:
             The gradient's norm before clipping.
+
+        Raises:
+            GradientNotFinite: before anything was changed; the gradient is cleared.
         """
         import torch
 
-        norm = torch.nn.utils.clip_grad_norm_(self._parameters.values(), CLIP)
+        norm = float(torch.nn.utils.clip_grad_norm_(self._parameters.values(), CLIP))
+        if not math.isfinite(norm):
+            self._clear()
+            raise GradientNotFinite(norm)
         for group, rate in zip(self._adam.param_groups, self._base, strict=True):
             group["lr"] = rate * scale
         self._adam.step()
         if self._spec.muon_lr is not None:
             self._muon.step(self._spec.muon_lr * scale)
+        self._clear()
+        return norm
+
+    def _clear(self) -> None:
         for parameter in self._parameters.values():
             parameter.grad = None
-        return float(norm)
 
     def state(self) -> dict[str, Tensor]:
         """All moments by ``<moment>/<parameter>``; the tensors themselves, not copies."""

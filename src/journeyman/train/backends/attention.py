@@ -1,7 +1,7 @@
 """Causal attention over short rows on a CPU: faster than torch's flash kernel on rows of hundreds of tokens.
 
-Queries go in chunks, each against the keys up to its end, so nothing above the diagonal's chunk is computed; query heads
-that share keys are one matrix. Rows longer than ``LONGEST`` go to torch, whose kernel keeps no probabilities.
+Queries go in chunks, each against the keys up to its end, so nothing above the diagonal's chunk is computed; query
+heads that share keys are one matrix. Rows longer than ``LONGEST`` go to torch, whose kernel keeps no probabilities.
 """
 
 from __future__ import annotations

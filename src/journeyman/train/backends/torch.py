@@ -159,7 +159,7 @@ def _add(a: ForwardMetrics, b: ForwardMetrics) -> ForwardMetrics:
         loss=a.loss + b.loss,
         tokens=a.tokens + b.tokens,
         abs_gap_sum=a.abs_gap_sum + b.abs_gap_sum,
-        abs_gap_max=max(a.abs_gap_max, b.abs_gap_max),
+        abs_gap_max=float(np.maximum(a.abs_gap_max, b.abs_gap_max)),
         neg_logprob_sum=a.neg_logprob_sum + b.neg_logprob_sum,
         counts=counts,
     )
