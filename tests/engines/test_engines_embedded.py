@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import hashlib
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +144,22 @@ def test_samples_follow_the_softmax_of_the_official_logits(model: Any, reference
     assert p_value(np.exp(table)) > 1e-3
     warmer = np.exp(table / 1.1)
     assert p_value(warmer / warmer.sum()) < 1e-3
+
+
+def digest_of(talk: Talk) -> str:
+    return hashlib.sha256(repr((talk.ids, talk.logprobs)).encode()).hexdigest()
+
+
+def test_another_process_samples_the_same_bits(model: Any) -> None:
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import torch; torch.set_num_threads(1);"
+        "import conftest, test_engines_embedded as t;"
+        "model = conftest.build('qwen3', tied=True, seed=1); filler = bytearray(12345);"
+        "print(t.digest_of(t.Talk(12, 4).run(t.engine_of(model))))"
+    )
+    command = [sys.executable, "-c", program, str(Path(__file__).parent)]
+    other = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.strip()
+    assert other == digest_of(Talk(12, 4).run(engine_of(model)))
 
 
 def test_a_full_house_lets_waiting_trials_in_without_changing_what_is_sampled(model: Any) -> None:

@@ -61,5 +61,11 @@ class KVCache:
 
 
 def _untouched(size: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Zeros whose pages the system hands out at their first use (calloc); torch.zeros would touch them all."""
-    return torch.from_numpy(np.zeros(math.prod(size) * dtype.itemsize, dtype=np.uint8)).view(dtype).view(size)
+    """Zeros whose pages the system hands out at their first use (calloc); torch.zeros would touch them all.
+
+    They start at a multiple of 64 bytes, as torch's own memory does: matrix products may round by alignment.
+    """
+    count = math.prod(size) * dtype.itemsize
+    raw = np.zeros(count + 64, dtype=np.uint8)
+    start = -raw.ctypes.data % 64
+    return torch.from_numpy(raw[start : start + count]).view(dtype).view(size)

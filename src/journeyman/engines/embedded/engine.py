@@ -31,6 +31,9 @@ from journeyman.engines.scripted import check_distinct, check_same_trial
 class EmbeddedEngine:
     """Decodes many trials at once in this process.
 
+    The same requests and answers give the same bits, in any process with the same number of torch threads. Another
+    batch composition or thread count rounds differently (about 1e-6 in a logprob), as matrix products do.
+
     Args:
         config: the model's ``config.json`` as a mapping.
         state: its Hugging Face state dict.
