@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,12 @@ def small_recipe(out: Path, seed: int = 7) -> QuickstartRecipe:
             "sandbox": {"waive": ["memory", "pids", "disk", "cpus"]},
         }
     )
+
+
+@pytest.fixture(scope="session")
+def recipe_at() -> Callable[..., QuickstartRecipe]:
+    """``small_recipe`` for tests: a run directory, and a seed where it matters."""
+    return small_recipe
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 
 Users get ``InputError`` or ``ConfigError`` (exit 2), ``EnvironmentMissing`` (3) or ``GateFailed`` (1). Everything that
 breaks outside the model's responsibility is a ``SystemFault`` (4): it carries its row of the error table
-(``trials/outcome.py``) as ``cause`` and can never become a reward. Rooms add their own subclasses; code decides by type,
-never by text.
+(``trials/outcome.py``) as ``cause`` and can never become a reward. Rooms add their own subclasses; code decides by
+type, never by text.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def test_a_context_that_would_not_fit_is_a_system_error_that_names_the_trial(eng
         engine.generate([request(TRIALS[0], [4] * (MAX_LEN - 5), limit=6)])
     assert (caught.value.needed, caught.value.limit) == (MAX_LEN + 1, MAX_LEN)
     assert isinstance(caught.value, SystemFault)
-    assert caught.value.cause == "model_provider_failed"
+    assert caught.value.cause == "engine_failed"
     engine.generate([request(TRIALS[0], [4] * (MAX_LEN - 6), limit=6)])
 
 

@@ -15,7 +15,9 @@ from journeyman.tokens.framing import call_ids
 MAX_CONTEXT = 640
 
 
-def conversation_of(workshop: Workshop, harness: Harness, max_context: int = MAX_CONTEXT) -> tuple[Conversation, list[int]]:
+def conversation_of(
+    workshop: Workshop, harness: Harness, max_context: int = MAX_CONTEXT
+) -> tuple[Conversation, list[int]]:
     task = workshop.tasks("train")[0]
     conversation = Conversation(harness, workshop.tokenizer, workshop.tools_of_task(task), max_context)
     return conversation, conversation.open(task.instruction, task.inputs)

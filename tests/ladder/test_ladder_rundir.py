@@ -6,57 +6,60 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conftest import small_recipe
 from journeyman.errors import InputError, StorageError
+from journeyman.ladder.recipe import QuickstartRecipe
 from journeyman.ladder.rundir import RunDirectory
 
+RecipeAt = Callable[..., QuickstartRecipe]
 
-def test_a_finished_stage_is_read_back_and_a_missing_one_is_not_there(tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path / "run", small_recipe(tmp_path / "run"))
+
+def test_a_finished_stage_is_read_back_and_a_missing_one_is_not_there(tmp_path: Path, recipe_at: RecipeAt) -> None:
+    run = RunDirectory(tmp_path / "run", recipe_at(tmp_path / "run"))
     assert run.load("tokens") is None
     assert run.finish("tokens", {"n": 3, "pair": (1, 2)}) == {"n": 3, "pair": [1, 2]}
     run.close()
-    again = RunDirectory(tmp_path / "run", small_recipe(tmp_path / "run"))
+    again = RunDirectory(tmp_path / "run", recipe_at(tmp_path / "run"))
     assert again.load("tokens") == {"n": 3, "pair": [1, 2]}
     again.close()
 
 
-def test_another_recipe_is_refused_with_the_fields_that_differ(tmp_path: Path) -> None:
-    RunDirectory(tmp_path / "run", small_recipe(tmp_path / "run", seed=1)).close()
+def test_another_recipe_is_refused_with_the_fields_that_differ(tmp_path: Path, recipe_at: RecipeAt) -> None:
+    RunDirectory(tmp_path / "run", recipe_at(tmp_path / "run", seed=1)).close()
     with pytest.raises(InputError, match=r"another recipe \(differs in seed\)"):
-        RunDirectory(tmp_path / "run", small_recipe(tmp_path / "run", seed=2))
+        RunDirectory(tmp_path / "run", recipe_at(tmp_path / "run", seed=2))
 
 
-def test_the_place_of_a_run_is_not_part_of_its_recipe(tmp_path: Path) -> None:
-    RunDirectory(tmp_path / "run", small_recipe(tmp_path / "run")).close()
+def test_the_place_of_a_run_is_not_part_of_its_recipe(tmp_path: Path, recipe_at: RecipeAt) -> None:
+    RunDirectory(tmp_path / "run", recipe_at(tmp_path / "run")).close()
     (tmp_path / "run").rename(tmp_path / "moved")
-    RunDirectory(tmp_path / "moved", small_recipe(tmp_path / "moved")).close()
+    RunDirectory(tmp_path / "moved", recipe_at(tmp_path / "moved")).close()
 
 
-def test_a_second_process_is_refused_while_the_first_runs(tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path / "run", small_recipe(tmp_path / "run"))
+def test_a_second_process_is_refused_while_the_first_runs(tmp_path: Path, recipe_at: RecipeAt) -> None:
+    run = RunDirectory(tmp_path / "run", recipe_at(tmp_path / "run"))
     with pytest.raises(InputError, match="another process is running here"):
-        RunDirectory(tmp_path / "run", small_recipe(tmp_path / "run"))
+        RunDirectory(tmp_path / "run", recipe_at(tmp_path / "run"))
     run.close()
 
 
-def test_a_directory_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_with_other_things_in_it_is_left_alone(tmp_path: Path, recipe_at: RecipeAt) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty and holds no run"):
-        RunDirectory(tmp_path, small_recipe(tmp_path))
-    assert os.listdir(tmp_path) == ["thesis.txt"]
+        RunDirectory(tmp_path, recipe_at(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_a_file_in_the_place_of_the_directory_is_named(tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_directory_is_named(tmp_path: Path, recipe_at: RecipeAt) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
-        RunDirectory(tmp_path / "file", small_recipe(tmp_path / "file"))
+        RunDirectory(tmp_path / "file", recipe_at(tmp_path / "file"))
     with pytest.raises(StorageError, match="cannot be written"):
-        RunDirectory(tmp_path / "file" / "run", small_recipe(tmp_path / "file"))
+        RunDirectory(tmp_path / "file" / "run", recipe_at(tmp_path / "file"))
 
 
 FULL_DISK = """
@@ -86,8 +89,8 @@ def test_a_full_disk_is_refused_before_anything_is_written(tmp_path: Path) -> No
     assert done.stdout.strip().endswith("cannot be written: No space left on device 2 []"), done.stderr
 
 
-def test_a_worker_shares_the_directory_without_its_lock(tmp_path: Path) -> None:
-    recipe = small_recipe(tmp_path / "run")
+def test_a_worker_shares_the_directory_without_its_lock(tmp_path: Path, recipe_at: RecipeAt) -> None:
+    recipe = recipe_at(tmp_path / "run")
     owner = RunDirectory(tmp_path / "run", recipe)
     worker = RunDirectory(tmp_path / "run", recipe, owner=False)
     worker.finish("oracles", {"n_tasks": 1})

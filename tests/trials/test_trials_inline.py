@@ -1,4 +1,4 @@
-"""The inline executor: whole trials on a scripted engine, real tools, real verifier sandbox, every ending in one row."""
+"""The inline executor: whole trials on a scripted engine, real tools and verifier, every ending in one row."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from journeyman.engines.scripted import ScriptedEngine
 from journeyman.errors import InputError
 from journeyman.harness import HARNESSES
 from journeyman.ladder.workshop import Workshop
-from journeyman.tasks.task import Task
 from journeyman.tasks.errors import VerifierCrashed
+from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict, verifier_error
 from journeyman.tasks.verify import GradeItem
 from journeyman.tokens.framing import call_ids

@@ -42,6 +42,8 @@ def quickstart(out: str | None, seed: str | None, profile: str | None, words: tu
     for line in resolved.notices:
         warn(line)
     directory = resolved.model.out
+    # read when torch is loaded: idle threads of its pool must sleep, not spin, while this process works on one thread
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     with traceback_kept_in(directory):
         from journeyman.ladder.quickstart import run
 

@@ -8,7 +8,7 @@ from journeyman.errors import SystemFault
 class EngineError(SystemFault):
     """The engine could not do what was asked; the request is named in the message."""
 
-    cause = "model_provider_failed"
+    cause = "engine_failed"
 
 
 class ContextOverflow(EngineError):

@@ -169,6 +169,7 @@ def _errors(bench: Bench) -> ErrorTable:
             retry=row.retry,
             grade=row.grade,
             reward_valid=row.reward_valid,
+            meaning=row.meaning,
             example=examples.get(row.cause, ""),
         )
         for row in OUTCOMES.values()

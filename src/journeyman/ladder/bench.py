@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-import torch
-
 from journeyman.digest import directory_sha256
 from journeyman.engines.embedded import EmbeddedEngine
 from journeyman.engines.embedded.checkpoint import read_directory
@@ -44,6 +42,8 @@ class Bench:
         self.workshop, self.say = workshop, say
         self.recipe, self.run = workshop.recipe, workshop.run
         self._loaded: str | None = None
+        import torch
+
         torch.set_num_threads(1)  # more help the RL update alone, which asks for them
 
     def model_path(self, role: str) -> Path:

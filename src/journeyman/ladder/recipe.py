@@ -51,12 +51,12 @@ class SftSection(Section):
     """Base SFT on clean demonstrations, stopped by held-out loss."""
 
     batch_size: int = Field(6, ge=1)
-    muon_lr: float = Field(0.015, gt=0)
+    muon_lr: float = Field(0.006, gt=0)
     adamw_lr: float = Field(3e-3, gt=0)
     warmup_steps: int = Field(20, ge=0)
     check_every: int = Field(50, ge=1)
-    stop_loss: float = Field(0.02, gt=0, description="two consecutive held-out losses below this start the decay")
-    decay_steps: int = Field(250, ge=1)
+    stop_loss: float = Field(0.03, gt=0, description="two consecutive held-out losses below this start the decay")
+    decay_steps: int = Field(150, ge=1)
     max_steps: int = Field(1200, ge=1)
     restart_by: int = Field(800, ge=1, description="criterion not reached by this step: one restart with another seed")
     heldout_traces: int = Field(100, ge=1)

@@ -114,6 +114,7 @@ def _step(job: RlJob, step: int, folder: Path, rollouts: Rollouts, trainer: Torc
         "dropped_share": metrics.dropped_share,
         "entropy": metrics.entropy,
         "gap_mean": metrics.logprob_gap_mean,
+        "gap_q99": metrics.logprob_gap_q99,
         "gap_max": metrics.logprob_gap_max,
         "checkpoint": checkpoint.name,
         "rollout_s": sampled_s,

@@ -184,7 +184,13 @@ def _contents(draft: TaskDraft, directory: Path) -> dict[str, bytes]:
 def _imported(name: str) -> Journeyman:
     """What stands in for ``[metadata.journeyman]`` in a task that is not ours."""
     return Journeyman.model_construct(
-        family="imported", world_id=name, split="imported", world_digest="", deliverables=(), inputs=(), exit_code="ignore"
+        family="imported",
+        world_id=name,
+        split="imported",
+        world_digest="",
+        deliverables=(),
+        inputs=(),
+        exit_code="ignore",
     )
 
 

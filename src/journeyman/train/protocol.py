@@ -42,15 +42,14 @@ class ForwardMetrics:
     Attributes:
         loss: sum of weight x token loss.
         tokens: trained tokens.
-        abs_gap_sum, abs_gap_max: of abs(log mu - log pi) between rollout and trainer, nats.
+        abs_gaps: float32 [tokens], abs(log mu - log pi) between rollout and trainer, nats.
         neg_logprob_sum: of -log pi, nats.
         counts: the loss's own counts.
     """
 
     loss: float
     tokens: int
-    abs_gap_sum: float
-    abs_gap_max: float
+    abs_gaps: NDArray[np.float32]
     neg_logprob_sum: float
     counts: dict[str, float]
 
@@ -63,7 +62,8 @@ class StepMetrics:
         loss: of the step, in the loss's value form.
         grad_norm: before clipping.
         dropped_share: share of the trained tokens that trust region or correction dropped.
-        logprob_gap_mean, logprob_gap_max: abs difference between rollout and trainer on the trained tokens, nats.
+        logprob_gap_mean, logprob_gap_q99, logprob_gap_max: abs difference between rollout and trainer on the trained
+            tokens, nats.
         entropy: estimate, the mean of -log pi over the sampled tokens, nats.
         tokens: trained tokens.
         rows: rows trained on.
@@ -74,6 +74,7 @@ class StepMetrics:
     grad_norm: float
     dropped_share: float
     logprob_gap_mean: float
+    logprob_gap_q99: float
     logprob_gap_max: float
     entropy: float
     tokens: int

@@ -43,7 +43,7 @@ def update_policy(trainer: Trainer, rows: Sequence[TrainRow], spec: UpdateSpec |
     prompts, live_prompts = {row.prompt for row in rows}, {row.prompt for row in live}
     dead = len(prompts) - len(live_prompts)
     if not live:
-        return StepMetrics(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, dead)
+        return StepMetrics(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, dead)
     weights = row_weights(live, spec)
     total = trainer.forward_backward(live, weights, spec.loss)
     norm = trainer.optim_step()
@@ -82,8 +82,9 @@ def _metrics(total: ForwardMetrics, norm: float, rows: int, live_groups: int, de
         loss=total.loss,
         grad_norm=norm,
         dropped_share=dropped / tokens,
-        logprob_gap_mean=total.abs_gap_sum / tokens,
-        logprob_gap_max=total.abs_gap_max,
+        logprob_gap_mean=float(total.abs_gaps.mean(dtype=np.float64)),
+        logprob_gap_q99=float(np.quantile(total.abs_gaps, 0.99)),
+        logprob_gap_max=float(total.abs_gaps.max()),
         entropy=total.neg_logprob_sum / tokens,
         tokens=total.tokens,
         rows=rows,

@@ -36,6 +36,7 @@ def evaluation(bench: Bench, role: str, harness: str, *, greedy: bool = False) -
     """The test evaluation of one model under one harness."""
     recipe = bench.recipe
     samples, temperature = (1, 0.0) if greedy else (recipe.evaluation.samples, recipe.rl.temperature)
+    samples = 1 if role == "fresh" else samples  # it runs every trial to its limits, and the answer is 0
     return Evaluation(role, harness, "test", samples, temperature, "transfer to held-out worlds")
 
 

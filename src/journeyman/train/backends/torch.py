@@ -64,7 +64,7 @@ class TorchTrainer:
         self, rows: Sequence[TrainRow], weights: Sequence[NDArray[np.float64]], loss: PolicyLoss
     ) -> ForwardMetrics:
         """As ``Trainer.forward_backward``. One forward per token, whatever the loss needs."""
-        total = ForwardMetrics(0.0, 0, 0.0, 0.0, 0.0, {})
+        total = ForwardMetrics(0.0, 0, np.zeros(0, dtype=np.float32), 0.0, {})
         with threads(self._threads):
             for part in self._micro_batches(rows):
                 total = _add(total, self._one([rows[i] for i in part], [weights[i] for i in part], loss))
@@ -91,8 +91,7 @@ class TorchTrainer:
         return ForwardMetrics(
             loss=float(output.loss.detach()),
             tokens=len(logp),
-            abs_gap_sum=float(gap.sum()),
-            abs_gap_max=float(gap.max()) if len(gap) else 0.0,
+            abs_gaps=gap.float().numpy(),
             neg_logprob_sum=-float(logp.sum()),
             counts=output.metrics,
         )
@@ -158,8 +157,7 @@ def _add(a: ForwardMetrics, b: ForwardMetrics) -> ForwardMetrics:
     return ForwardMetrics(
         loss=a.loss + b.loss,
         tokens=a.tokens + b.tokens,
-        abs_gap_sum=a.abs_gap_sum + b.abs_gap_sum,
-        abs_gap_max=float(np.maximum(a.abs_gap_max, b.abs_gap_max)),
+        abs_gaps=np.concatenate([a.abs_gaps, b.abs_gaps]),
         neg_logprob_sum=a.neg_logprob_sum + b.neg_logprob_sum,
         counts=counts,
     )
