@@ -39,6 +39,8 @@ def test_markdown_tables_have_as_many_cells_as_headings_also_with_hostile_text()
         ("-0.5", "-0.5"),
         ("> x", "\\> x"),
         ("1. x", "1\\. x"),
+        ("1)", "1\\)"),
+        ("one of 2. Then", "one of 2. Then"),
         ("_x_ **y** `z` | ~~w~~ \\", "\\_x\\_ \\*\\*y\\*\\* \\`z\\` \\| \\~\\~w\\~\\~ \\\\"),
         ("two\nlines", "two lines"),
     ],

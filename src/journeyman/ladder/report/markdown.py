@@ -16,10 +16,11 @@ _SPECIAL = re.compile(
     |<(?=[A-Za-z/!?])|&(?=\#?\w+;)               # tags, entities
     |\[(?=\^|[^\]]*\][(\[:])|^\[                 # links, footnotes
     |(?<!\w)_|_(?!\w)|~                          # emphasis
-    |^[\#+=-](?=[\#+=-]*(?:\s|$))|^>|(?<=\d)[.)](?=\s)  # headings, lists, quotes
+    |^[\#+=-](?=[\#+=-]*(?:\s|$))|^>          # headings, lists, quotes
     """,
     re.VERBOSE,
 )
+_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 
 
 def render_markdown(report: Report) -> str:
@@ -41,7 +42,7 @@ def render_markdown(report: Report) -> str:
 
 def escape(text: str) -> str:
     """Text that Markdown shows as it is, on one line; what has no meaning to Markdown stays readable as it was."""
-    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
+    return _NUMBERED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", " ".join(text.split())))
 
 
 def _run_line(report: Report) -> str:
