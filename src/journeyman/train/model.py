@@ -1,7 +1,8 @@
 """The small policy: a stock tied ``Qwen3ForCausalLM`` with an initialisation that learns to copy, plain Qwen3 on disk.
 
-What is written loads through ``transformers`` (``from_pretrained``) and through every engine that reads Qwen3; there is
-no private model class. torch and transformers are imported when a model is first built or read.
+Pretrained policies are Llama-shaped and load and save the same way. What is written loads through ``transformers``
+(``from_pretrained``) and through every engine that reads these models; there is no private model class. torch and
+transformers are imported when a model is first built or read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ CONFIG_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 
 @dataclass(frozen=True)
 class ModelShape:
-    """What must agree between a checkpoint and the run that loads it. Counts, except where said."""
+    """What must agree between a checkpoint and the run that loads it. Counts, except where said.
+
+    Attributes:
+        model_type: key of ``MODEL_CLASSES``.
+    """
 
     vocab_size: int
     hidden: int = 128
@@ -43,11 +48,15 @@ class ModelShape:
     head_dim: int = 32
     ffn: int = 256
     positions: int = 1024
+    model_type: str = "qwen3"
 
     def config_fields(self) -> dict[str, int]:
         """The same numbers under the names ``config.json`` gives them."""
         return {name: getattr(self, field) for field, name in _CONFIG_NAMES.items()}
 
+
+MODEL_CLASSES = {"qwen3": ("Qwen3Config", "Qwen3ForCausalLM"), "llama": ("LlamaConfig", "LlamaForCausalLM")}
+"""Names in ``transformers`` of the configuration and model of each model type."""
 
 _CONFIG_NAMES = {
     "vocab_size": "vocab_size",
@@ -102,12 +111,35 @@ _FIXED_CONFIG: dict[str, Any] = {
 }
 
 
-def _empty_model(config: Mapping[str, Any]) -> CausalLM:
-    from transformers import Qwen3Config, Qwen3ForCausalLM
+def _empty_model(config: Mapping[str, Any], model_type: str = "qwen3") -> CausalLM:
+    import transformers
 
-    model = Qwen3ForCausalLM(Qwen3Config(**config)).float()
+    config_class, model_class = (getattr(transformers, name) for name in MODEL_CLASSES[model_type])
+    model = model_class(config_class(**config)).float()
     model.config.dtype = "float32"
     return model
+
+
+def llama_model(shape: ModelShape, weights: Mapping[str, Tensor], *, rope_theta: float, eps: float) -> CausalLM:
+    """A tied float32 Llama of ``shape`` that holds ``weights``, named as in ``model.safetensors``.
+
+    Args:
+        rope_theta: base of the rotary angles.
+        eps: of every norm.
+
+    Raises:
+        InputError: a tensor is missing, left over or of another shape.
+    """
+    rope = {"rope_type": "default", "rope_theta": rope_theta}
+    fields = {**shape.config_fields(), **_FIXED_CONFIG, "rms_norm_eps": eps, "rope_parameters": rope}
+    model = _empty_model(fields, "llama")
+    fill_model(model, weights, Path("weights"))
+    return model
+
+
+def rate_scale(model: CausalLM) -> float:
+    """The factor of the initialisation of ``build_model``, sqrt(hidden); 1 for a pretrained model, which lacks it."""
+    return math.sqrt(model.config.hidden_size) if model.config.model_type == "qwen3" else 1.0
 
 
 def named_weights(model: CausalLM) -> dict[str, Tensor]:
@@ -153,18 +185,20 @@ def load_model(path: Path, expected: ModelShape | None = None) -> CausalLM:
         data = file.read_bytes()
     except OSError as error:
         raise InputError(str(file), f"cannot be read: {error.strerror}", hint="name a checkpoint directory") from error
-    model = _empty_model({name: config[name] for name in (*_CONFIG_NAMES.values(), *_FIXED_CONFIG) if name in config})
+    fields = {name: config[name] for name in (*_CONFIG_NAMES.values(), *_FIXED_CONFIG) if name in config}
+    model = _empty_model(fields, config["model_type"])
     fill_model(model, read_tensors(data, file), file)
     return model
 
 
 def shape_of(model: CausalLM) -> ModelShape:
     """The shape of a model, from its config."""
-    return ModelShape(**{field: getattr(model.config, name) for field, name in _CONFIG_NAMES.items()})
+    counts = {field: getattr(model.config, name) for field, name in _CONFIG_NAMES.items()}
+    return ModelShape(**counts, model_type=model.config.model_type)
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The ``config.json`` of a checkpoint directory. Raises InputError naming the file."""
+    """The ``config.json`` of a checkpoint directory. Raises InputError naming the file or the model type."""
     file = path / CONFIG_FILE
     try:
         config = json.loads(file.read_text())
@@ -172,9 +206,9 @@ def read_config(path: Path) -> dict[str, Any]:
         raise InputError(str(file), f"cannot be read: {error.strerror}", hint="name a checkpoint directory") from error
     except ValueError as error:
         raise InputError(str(file), f"is not JSON: {error}") from error
-    if not isinstance(config, dict) or config.get("model_type") != "qwen3":
+    if not isinstance(config, dict) or config.get("model_type") not in MODEL_CLASSES:
         found = config.get("model_type") if isinstance(config, dict) else type(config).__name__
-        raise InputError(f"{file}:model_type", f"found {found!r}", allowed="'qwen3'")
+        raise InputError(f"{file}:model_type", f"found {found!r}", allowed=", ".join(map(repr, MODEL_CLASSES)))
     return config
 
 
@@ -185,7 +219,7 @@ def check_shape(path: Path, expected: ModelShape, config: Mapping[str, Any] | No
         InputError: names ``config.json``, the first field that differs, its value and the expected one.
     """
     config = read_config(path) if config is None else config
-    for field, value in expected.config_fields().items():
+    for field, value in {"model_type": expected.model_type, **expected.config_fields()}.items():
         if config.get(field) != value:
             problem = f"found {config.get(field)!r}: a checkpoint of another model shape"
             hint = "expected " + ", ".join(f"{k}={v}" for k, v in asdict(expected).items())

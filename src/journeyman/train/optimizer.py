@@ -1,8 +1,8 @@
 """The optimizers of the recipe: Muon on matrices with AdamW on the rest, or AdamW alone; both with rate groups.
 
 The groups belong to the initialisation of ``model.py``: with embedding and final norm rescaled by s = sqrt(hidden),
-AdamW without weight decay learns the same function when their rates are scaled by s and 1/s. Weight decay is
-0 throughout.
+AdamW without weight decay learns the same function when their rates are scaled by s and 1/s. A pretrained model has no
+such scale: s is 1. Weight decay is 0 throughout.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from journeyman.errors import InputError, SystemFault
+from journeyman.train.model import rate_scale
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -73,7 +74,7 @@ class PolicyOptimizer:
         matrices = {} if spec.muon_lr is None else {n: p for n, p in self._parameters.items() if _is_inner_matrix(n, p)}
         self._muon = _Muon(matrices)
         self._adam_names = [name for name in self._parameters if name not in matrices]
-        root = math.sqrt(model.config.hidden_size)
+        root = rate_scale(model)
         rates = {"model.embed_tokens.weight": spec.lr * root, "model.norm.weight": spec.lr / root}
         by_rate: dict[float, list[torch.nn.Parameter]] = {}
         for name in self._adam_names:
