@@ -49,7 +49,8 @@ def test_what_a_killed_program_left_is_listed_as_orphaned_and_reaped(provider: P
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert all(info.is_orphan for info in provider.list(label))
-    assert provider.reap(label)
+    reaped = provider.reap(label)
+    assert reaped or (provider.name == "bwrap" and not hierarchy.bases().parents)  # then the kernel has removed it all
     assert traces(label) == {}
     assert not any(b"616161" in line for line in command_lines())
 

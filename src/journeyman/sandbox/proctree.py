@@ -56,6 +56,22 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def at_home_in(directory: Path) -> list[int]:
+    """Processes of this user that work below ``directory`` or were started with a variable that lies there.
+
+    The variables of a process that is just becoming another program cannot be read, its working directory can.
+    """
+    below = f"{directory}/"
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (path / "cwd").readlink().as_posix().startswith(below) or (
+                f"={below}".encode(errors="surrogateescape") in (path / "environ").read_bytes()
+            ):
+                found.append(int(path.name))
+    return found
+
+
 def is_zombie(pid: int) -> bool:
     """Whether the process is dead (gone, or not yet reaped)."""
     try:

@@ -35,7 +35,7 @@ class Traces:
     directories: list[Path] = field(default_factory=list)
 
     def processes(self) -> set[int]:
-        """Pids that are alive: of its groups, else what descends from its outermost process."""
+        """Pids that are alive: of its groups, else below its outermost process or at home in its directory."""
         pids = set(self.outermost)
         for group in self.groups:
             with contextlib.suppress(OSError):
@@ -43,6 +43,8 @@ class Traces:
         if not self.groups:
             for pid in self.outermost:
                 pids.update(proctree.descendants(pid))
+            for directory in self.directories:  # what a dead supervisor left
+                pids.update(proctree.at_home_in(directory))
         return pids
 
 
