@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from journeyman.digest import sha256
-from journeyman.errors import InputError
+from journeyman.errors import EnvironmentMissing, InputError
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.environment import build_environment
 from journeyman.sandbox.protocol import AgentEnvironment, Mount, Provider, SandboxSpec
@@ -30,7 +30,10 @@ WAIVED = frozenset({"memory", "pids", "disk", "cpus"})
 
 @pytest.fixture(scope="module")
 def provider() -> Provider:
-    return PROVIDERS["bwrap"]()
+    try:
+        return PROVIDERS["bwrap"]()
+    except EnvironmentMissing as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="module")
