@@ -60,10 +60,11 @@ class Bench:
         return Rollouts(self.workshop, self.engine)
 
     def hold(self, role: str) -> None:
-        """Give the engine the weights of a role's model."""
+        """Give the engine the weights of a role's model; their version is the number of RL updates behind them."""
         if self._loaded != role:
             _, state = read_directory(self.model_path(role))
-            self.engine.update_weights(state, self.engine.version + 1)
+            updates = self.recipe.rl.train_steps if role == "trained" else 0
+            self.engine.update_weights(state, version=updates)
             self._loaded = role
 
     def forget(self) -> None:

@@ -29,21 +29,7 @@ def solve(workshop: Workshop, task: Task) -> dict[str, bytes] | None:
     Raises:
         SystemFault: the sandbox could not be started or was lost.
     """
-    sandbox_recipe = workshop.recipe.sandbox
-    spec = SandboxSpec(
-        label=workshop.label,
-        mounts=(
-            Mount(workshop.world_directory(task), "/ws", overlay=True),
-            Mount(workshop.reads.directory, "/cache"),
-            Mount(task.path / "solution", "/solution"),
-        ),
-        environment=workshop.environment,
-        env={"LOGS_DIR": LOGS},
-        memory_mb=sandbox_recipe.memory_mb,
-        pids=sandbox_recipe.pids,
-        waive=workshop.tier.waive,
-    )
-    sandbox = workshop.provider.create(spec)
+    sandbox = workshop.provider.create(spec_of(workshop, task))
     try:
         result = sandbox.exec(["sh", "/solution/solve.sh"], deadline_s=SOLVE_DEADLINE_S)
         if result.return_code != 0:
@@ -51,6 +37,24 @@ def solve(workshop: Workshop, task: Task) -> dict[str, bytes] | None:
         return {DELIVERABLE: sandbox.download(f"{LOGS}/artifacts/{DELIVERABLE}", deadline_s=SOLVE_DEADLINE_S)}
     finally:
         sandbox.destroy()
+
+
+def spec_of(workshop: Workshop, task: Task) -> SandboxSpec:
+    """The sandbox of a solution: what an agent of the task would see, and the solution."""
+    sandbox_recipe = workshop.recipe.sandbox
+    return SandboxSpec(
+        label=workshop.label,
+        mounts=(
+            Mount(workshop.world_directory(task), "/ws", overlay=True),
+            Mount(workshop.reads.directory, "/cache"),
+            Mount(task.path / "solution", "/solution"),
+        ),
+        environment=workshop.environment,
+        env={"LOGS_DIR": LOGS, "CACHE_DIR": "/cache"},
+        memory_mb=sandbox_recipe.memory_mb,
+        pids=sandbox_recipe.pids,
+        waive=workshop.tier.waive,
+    )
 
 
 def prove(workshop: Workshop, tasks: Sequence[Task]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class Section(BaseModel):
 class WorldsSection(Section):
     """How many worlds and tasks each split holds."""
 
-    sft_worlds: int = Field(100, ge=3, description="worlds that demonstrations are drawn from; never in a score")
+    sft_worlds: int = Field(150, ge=3, description="worlds that demonstrations are drawn from; never in a score")
     sft_heldout_worlds: int = Field(20, ge=1, description="of these, worlds kept for the held-out loss")
     train_worlds: int = Field(24, ge=2)
     dev_worlds: int = Field(20, ge=2)
@@ -56,7 +56,7 @@ class SftSection(Section):
     warmup_steps: int = Field(20, ge=0)
     check_every: int = Field(50, ge=1)
     stop_loss: float = Field(0.03, gt=0, description="two consecutive held-out losses below this start the decay")
-    decay_steps: int = Field(150, ge=1)
+    decay_steps: int = Field(200, ge=1)
     max_steps: int = Field(1200, ge=1)
     restart_by: int = Field(800, ge=1, description="criterion not reached by this step: one restart with another seed")
     heldout_traces: int = Field(100, ge=1)
@@ -67,7 +67,7 @@ class SftSection(Section):
 class WarmStartSection(Section):
     """Warm start on an imperfect demonstrator: right format, wrong workflow in a share of the demonstrations."""
 
-    good_share: float = Field(0.5, ge=0, le=1)
+    good_share: float = Field(0.45, ge=0, le=1)
     good_share_step: float = Field(0.1, gt=0, description="raised by this when the dry run reads below min_dry_run")
     max_tries: int = Field(3, ge=1)
     worlds: int = Field(40, ge=1)
