@@ -40,6 +40,8 @@ def doctor(as_json: bool) -> int:
         click.echo(f"{MARKS[fact.status]}  {fact.name:<{width}}  {fact.text}")
         if fact.fix:
             click.echo(f"{'':<{width + 8}}fix: {fact.fix}")
-    verdict = "can run here: journeyman quickstart" if is_ready else "cannot run here yet: mend what is marked LACK"
+    has_lack = any(fact.status == "lack" for fact in facts)
+    ready = "can run here, without what is marked LACK" if has_lack else "can run here"
+    verdict = f"{ready}: journeyman quickstart" if is_ready else "cannot run here yet: mend what is marked LACK"
     click.echo(f"the quickstart {verdict}")
     return 0 if is_ready else EnvironmentMissing.exit_code

@@ -7,6 +7,7 @@ Trees in the cache were made from these very bytes, so both ways print the same.
 from __future__ import annotations
 
 import sys
+from posix import environ  # what ``os`` would decode: with -S it is not loaded yet
 
 from .tree import NoSuchCell, NoSuchRow, Tree, UnreadableDocument, cell
 
@@ -14,9 +15,15 @@ CACHE = "/cache"
 USAGE = "usage: lookup PATH ROW [COL]"
 
 
-def main(arguments: list[str] | None = None, cache: str = CACHE) -> int:
-    """Print the value and return 0, or one line ``error: ...`` on standard error and return 1 (2 for bad usage)."""
+def main(arguments: list[str] | None = None, cache: str | None = None) -> int:
+    """Print the value and return 0, or one line ``error: ...`` on standard error and return 1 (2 for bad usage).
+
+    Args:
+        arguments: the words after the command, by default those of the process.
+        cache: directory of trees that were read before, by default ``$CACHE_DIR``, else ``/cache``.
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
+    cache = environ.get(b"CACHE_DIR", CACHE.encode()).decode() if cache is None else cache
     if len(arguments) not in (2, 3):
         sys.stderr.write(f"{USAGE}\n")
         return 2

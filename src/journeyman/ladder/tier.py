@@ -5,10 +5,12 @@ Only the quickstart falls back, because its tasks are ours; every other command 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 from journeyman.errors import EnvironmentMissing
 from journeyman.sandbox import PROVIDERS
+from journeyman.sandbox.plain import NotIsolated
 from journeyman.sandbox.protocol import CAPABILITIES, Provider
 
 LIMITS = ("memory", "pids", "disk", "cpus")
@@ -40,13 +42,19 @@ def choose_tier(wanted: str, waive: frozenset[str]) -> Tier:
     names = ["bwrap", "none"] if wanted == "auto" else [wanted]
     for name in names:
         try:
-            provider = PROVIDERS[name]()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NotIsolated)  # said below, promise by promise
+                provider = PROVIDERS[name]()
         except EnvironmentMissing as error:
             if name == names[-1]:
                 raise
             lines.append(f"sandbox tier {name} does not work here: {error}")
             continue
         missing = [promise for promise in CAPABILITIES if promise not in provider.supports]
+        if "files" in missing:
+            lines.append(
+                f"sandbox {name} ISOLATES NOTHING: solutions, readers and checks run as this user on this host"
+            )
         lines += [f"sandbox {name} does not keep here: {promise} ({CAPABILITIES[promise]})" for promise in missing]
         return Tier(provider, waive | frozenset(LIMITS).intersection(missing), tuple(lines))
     raise EnvironmentMissing(f"no sandbox tier works here: {'; '.join(lines)}")

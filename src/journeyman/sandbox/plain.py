@@ -1,7 +1,8 @@
 """Provider ``none``: the same protocol without isolation, for trusted tests and hosts that have nothing better.
 
-Paths inside are translated to a temporary directory where the protocol names them (``cwd``, mounts, transfers, entry
-argv); a command's own text is not. Choosing it waives every limit that is not listed in ``supports``, and it warns.
+Paths inside are translated to a temporary directory where the protocol names them (``cwd``, mounts, transfers, words of
+an argv, values of variables); the text of a shell line or a program is not. Choosing it waives every limit that is not
+listed in ``supports``, and it warns.
 """
 
 from __future__ import annotations
@@ -84,24 +85,24 @@ class Plain:
                 return f"{root}/bin/python3"
             return str(root) + path if path.startswith("/") else path
 
-        inside = (AGENT_ROOT, spec.cwd, *(mount.target for mount in spec.mounts))
-        env = environment_variables(spec)
-        env |= {"HOME": translate(spec.cwd), "TMPDIR": f"{root}/tmp", "PATH": f"{root}/bin:{env['PATH']}"}
-        if spec.environment is not None:
-            env["PYTHONPATH"] = f"{root}{AGENT_ROOT}/lib"
-            env.pop("LD_LIBRARY_PATH", None)
+        inside = (AGENT_ROOT, "/tmp", spec.cwd, *(mount.target for mount in spec.mounts))
+
+        def translate_word(word: str) -> str:
+            return translate(word) if _names_one_of(word, inside) else word
+
+        env = {name: translate_word(value) for name, value in environment_variables(spec).items()}
+        env["PATH"] = f"{root}/bin:/usr/bin:/bin"
+        env.pop("LD_LIBRARY_PATH", None)
         channel, processes = supervisor.start(
             spec,
             [identity.argv0],
             executable="/bin/sh",
             group=group,
             is_wrapped=False,
-            env=env | dict(spec.env),
+            env=env,
             cwd=translate(spec.cwd),
         )
-        entry = None
-        if spec.entry is not None:
-            entry = [translate(word) if _lies_in(word, inside) else word for word in spec.entry]
+        entry = None if spec.entry is None else [translate_word(word) for word in spec.entry]
         said = supervisor.await_ready(spec, channel, processes, entry, deadline)
 
         def clean(sandbox_id: str) -> SandboxIds:
@@ -116,6 +117,7 @@ class Plain:
             serves_frames=spec.entry is not None,
             stderr=said,
             translate=translate,
+            translate_word=translate_word,
             on_destroy=clean,
         )
 
@@ -135,8 +137,10 @@ class Plain:
             hierarchy.remove_parents()
 
 
-def _lies_in(word: str, directories: tuple[str, ...]) -> bool:
-    return any(word == directory or word.startswith(directory + "/") for directory in directories)
+def _names_one_of(word: str, directories: tuple[str, ...]) -> bool:
+    """Whether a word is the path of one of them, of something below one, or of a directory above one."""
+    below = word.rstrip("/") + "/"
+    return len(below) > 1 and any(below.startswith(f"{d}/") or f"{d}/".startswith(below) for d in directories)
 
 
 def _lay_out(spec: SandboxSpec, root: Path) -> None:
@@ -147,6 +151,7 @@ def _lay_out(spec: SandboxSpec, root: Path) -> None:
     (binaries / "python3").symlink_to(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
     if spec.environment is not None:
         _place(root, AGENT_ROOT).symlink_to(spec.environment.path.absolute())
+        (root / "lib").symlink_to(spec.environment.path.absolute() / "lib")  # programs look for it beside bin
         for program in (spec.environment.path / "bin").iterdir():
             if not program.is_symlink():
                 copy = binaries / program.name
@@ -156,6 +161,8 @@ def _lay_out(spec: SandboxSpec, root: Path) -> None:
         if not mount.source.exists():
             raise InputError(f"mount {mount.target}", f"{mount.source} does not exist")
         place = _place(root, mount.target)
+        if place == root / "tmp":
+            place.rmdir()
         if mount.overlay:
             shutil.copytree(mount.source, place, symlinks=True)
         else:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from journeyman.sandbox import hierarchy, recipe
@@ -37,6 +38,25 @@ class Lack:
     what: str
     consequence: str
     fix: str
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """What one bubblewrap gives here, found out by starting something in it.
+
+    Attributes:
+        has_user_namespaces, has_overlay, has_seccomp: as in ``HostReport``.
+        lacks: those of the three that are missing.
+    """
+
+    has_user_namespaces: bool
+    has_overlay: bool
+    has_seccomp: bool
+    lacks: tuple[Lack, ...]
+
+    @property
+    def is_usable(self) -> bool:
+        return self.has_user_namespaces and self.has_overlay
 
 
 @dataclass(frozen=True)
@@ -114,11 +134,27 @@ def _has_cgroup_kill() -> bool:
     return "unified" in hierarchy.mounts() and version >= (5, 14)
 
 
+@lru_cache(maxsize=4)
+def isolation_of(program: BwrapProgram) -> Isolation:
+    """Try a bubblewrap out; takes some tens of milliseconds, once for each program."""
+    said, problem = _trial(program, "grep -c '^Seccomp:.*2$' /proc/self/status; echo ran")
+    if not said.endswith("ran"):
+        return Isolation(False, False, False, (_namespace_lack(problem),))
+    has_seccomp = said.startswith("1")
+    has_overlay = _trial(program, "touch /trial/x && echo ran", overlay=True)[0] == "ran"
+    lacks = []
+    if not has_seccomp:
+        lacks.append(Lack("seccomp", "dangerous system calls are not denied inside", "use x86-64 or aarch64 hardware"))
+    if not has_overlay:
+        lacks.append(Lack("overlay", "copy-on-write mounts fail", "use Linux >= 5.11, and no overlay as file system"))
+    return Isolation(True, has_overlay, has_seccomp, tuple(lacks))
+
+
 def probe() -> HostReport:
     """Look at the machine; takes some tens of milliseconds and leaves nothing."""
     programs, program = bwrap_programs(), find_bwrap()
+    isolation = Isolation(False, False, False, ())
     lacks: list[Lack] = []
-    has_namespaces = has_overlay = has_seccomp = False
     if sys.platform != "linux":
         lacks.append(
             Lack("sandbox", "commands are not isolated at all (provider none)", "run on Linux, or in a Linux container")
@@ -126,34 +162,21 @@ def probe() -> HostReport:
     elif program is None:
         lacks.append(_bwrap_lack(programs))
     else:
-        said, problem = _trial(program, "grep -c '^Seccomp:.*2$' /proc/self/status; echo ran")
-        has_namespaces = said.endswith("ran")
-        has_seccomp = said.startswith("1")
-        if not has_namespaces:
-            lacks.append(_namespace_lack(problem))
-        else:
-            has_overlay = _trial(program, "touch /trial/x && echo ran", overlay=True)[0] == "ran"
-            if not has_seccomp:
-                lacks.append(
-                    Lack("seccomp", "dangerous system calls are not denied inside", "use x86-64 or aarch64 hardware")
-                )
-            if not has_overlay:
-                lacks.append(
-                    Lack("overlay", "copy-on-write mounts fail", "use Linux >= 5.11, and no overlay as file system")
-                )
+        isolation = isolation_of(program)
+        lacks.extend(isolation.lacks)
     controllers = tuple(name for name in hierarchy.CONTROLLERS if name in hierarchy.bases().parents)
     lacks.extend(_cgroup_lacks(controllers))
     return HostReport(
         platform=sys.platform,
-        has_user_namespaces=has_namespaces,
-        has_overlay=has_overlay,
-        has_seccomp=has_seccomp,
+        has_user_namespaces=isolation.has_user_namespaces,
+        has_overlay=isolation.has_overlay,
+        has_seccomp=isolation.has_seccomp,
         cgroup_kind=cgroup_kind(),
         controllers=controllers,
         has_cgroup_kill=_has_cgroup_kill(),
         programs=programs,
         program=program,
-        tier="bwrap" if has_namespaces and has_overlay else "none",
+        tier="bwrap" if isolation.is_usable else "none",
         lacks=tuple(lacks),
     )
 

@@ -48,6 +48,7 @@ class Session:
         serves_frames: bool,
         stderr: Captured,
         translate: Callable[[str], str] = str,
+        translate_word: Callable[[str], str] = str,
         on_destroy: Callable[[str], list[str]] = lambda sandbox_id: [],
     ) -> None:
         """
@@ -58,12 +59,13 @@ class Session:
             serves_frames: an entry program answers ``call``; else a shell answers ``exec``.
             stderr: what an entry program has said so far.
             translate: path inside -> path for the shell (differs only without a mount namespace).
+            translate_word: the same for words that may be such a path: of an argv, or values of variables.
             on_destroy: given the id, removes what the provider made; returns what remains.
         """
         self.id = sandbox_id
         self._channel, self._processes = channel, processes
         self._serves_frames = serves_frames
-        self._translate, self._on_destroy = translate, on_destroy
+        self._translate, self._translate_word, self._on_destroy = translate, translate_word, on_destroy
         self._lock = threading.Lock()
         self._tokens = count(1)
         self._stderr = stderr  # of an entry program, since the last answer
@@ -80,6 +82,9 @@ class Session:
     ) -> ExecResult:
         """See ``Sandbox.exec``."""
         cwd = self._translate(cwd) if cwd is not None else None
+        if not isinstance(command, str):
+            command = [self._translate_word(word) for word in command]
+        env = {name: self._translate_word(value) for name, value in (env or {}).items()}
         return self._exec(command, deadline_s, cwd, env, max_output_bytes, text=True)
 
     def upload(self, data: bytes, target: str, *, deadline_s: float) -> None:

@@ -108,7 +108,11 @@ def _verify_once(
                 Mount(GRADER_SOURCE, f"{GRADER_ROOT}/grade.py"),
             ),
             environment=environment,
-            env={k: v for k, v in task.config.verifier.env.items() if "${" not in v},
+            env={
+                "LOGS_DIR": "/logs",  # said, since a provider that isolates nothing has other paths
+                "TESTS_DIR": "/tests",
+                **{k: v for k, v in task.config.verifier.env.items() if "${" not in v},
+            },
             memory_mb=SANDBOX_MEMORY_MB,
             waive=waive,
         )
