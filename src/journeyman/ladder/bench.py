@@ -16,7 +16,7 @@ from journeyman.ladder.summaries import Summary, scores
 from journeyman.ladder.workshop import Workshop
 from journeyman.tasks.task import Task
 from journeyman.train.backends.torch import TorchTrainer
-from journeyman.train.model import load_model
+from journeyman.train.model import CausalLM, ModelShape, load_model
 from journeyman.train.optimizer import OptimizerSpec
 
 ROLES: dict[str, str] = {
@@ -50,10 +50,28 @@ class Bench:
         return self.run.path("models", role)
 
     @cached_property
+    def shape(self) -> ModelShape:
+        """The policy's shape under this recipe and tokenizer: every model of the run has it."""
+        counts = self.recipe.model.model_dump(exclude={"tokenizer_size"})
+        kind = "llama" if self.recipe.profile == "smollm2" else "qwen3"
+        return ModelShape(vocab_size=self.workshop.tokenizer.vocab_size, model_type=kind, **counts)
+
+    @property
+    def config_fields(self) -> dict[str, object]:
+        """The same as ``config.json`` says it."""
+        return {"model_type": self.shape.model_type, **self.shape.config_fields()}
+
+    def load(self, role: str) -> CausalLM:
+        """A role's model. Raises InputError for one of another shape."""
+        return load_model(self.model_path(role), self.shape)
+
+    @cached_property
     def engine(self) -> EmbeddedEngine:
         """The one rollout engine; ``hold`` decides whose weights act."""
         recipe = self.recipe.engine
-        return EmbeddedEngine.from_directory(self.model_path("fresh"), rows=recipe.rows, max_len=recipe.max_context)
+        return EmbeddedEngine.from_directory(
+            self.model_path("fresh"), expected=self.config_fields, rows=recipe.rows, max_len=recipe.max_context
+        )
 
     @cached_property
     def rollouts(self) -> Rollouts:
@@ -62,7 +80,7 @@ class Bench:
     def hold(self, role: str) -> None:
         """Give the engine the weights of a role's model; their version is the number of RL updates behind them."""
         if self._loaded != role:
-            _, state = read_directory(self.model_path(role))
+            _, state = read_directory(self.model_path(role), expected=self.config_fields)
             updates = self.recipe.rl.train_steps if role == "trained" else 0
             self.engine.update_weights(state, version=updates)
             self._loaded = role
@@ -75,7 +93,7 @@ class Bench:
         """A fresh RL trainer on a role's model."""
         rl = self.recipe.rl
         return TorchTrainer(
-            load_model(self.model_path(role)),
+            self.load(role),
             OptimizerSpec(lr=rl.lr),
             train_threads=threads or rl.threads,
             tokens_per_micro_batch=rl.micro_batch_tokens,

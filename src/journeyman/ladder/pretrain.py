@@ -15,7 +15,7 @@ import numpy as np
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.demonstrations import Demonstrator
 from journeyman.train.criterion import FixedSteps, Progress, UntilLearned
-from journeyman.train.model import CausalLM, ModelShape, build_model, load_model, save_model
+from journeyman.train.model import CausalLM, ModelShape, build_model, save_model
 from journeyman.train.optimizer import OptimizerSpec
 from journeyman.train.sft import SftRecord, train_sft
 
@@ -84,7 +84,7 @@ def warm_start(bench: Bench, good_share: float, attempt: int) -> dict[str, Any]:
     worlds = workshop.sft_worlds[: settings.worlds]
     demonstrator = Demonstrator(workshop.tokenizer, worlds, workshop.tools_of_world, recipe.seed, good_share)
     result = train_sft(
-        lambda _: load_model(bench.model_path("clean_base")),
+        lambda _: bench.load("clean_base"),
         lambda step: demonstrator.batch(stage, step, settings.batch_size),
         plan=FixedSteps(steps=settings.steps, constant=settings.steps // 2),
         optimizer=OptimizerSpec(lr=settings.lr),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,17 @@ from torch import Tensor
 from journeyman.errors import InputError
 
 
-def read_directory(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read_directory(
+    path: Path, *, expected: Mapping[str, object] | None = None
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The configuration and the whole state dict of a model directory.
 
+    Args:
+        expected: fields of ``config.json`` and the values that they must have.
+
     Raises:
-        InputError: ``config.json`` or the weights are missing or cannot be read.
+        InputError: ``config.json`` or the weights are missing or cannot be read, or a field has another value than the
+            expected one; names file, field, value found and value expected.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -25,6 +32,10 @@ def read_directory(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         config = json.loads(config_path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(str(config_path), f"cannot be read: {error}", hint="give a model directory") from error
+    for field, value in (expected or {}).items():
+        if config.get(field) != value:
+            problem = f"found {config.get(field)!r}: a checkpoint of another model shape"
+            raise InputError(f"{config_path}:{field}", problem, allowed=str(value))
     files = sorted(path.glob("*.safetensors"))
     if not files:
         raise InputError(str(path), "holds no *.safetensors", hint="save the model with save_pretrained")

@@ -72,13 +72,19 @@ class EmbeddedEngine:
         self._busy = False
 
     @classmethod
-    def from_directory(cls, path: Path, **options: Any) -> EmbeddedEngine:
+    def from_directory(
+        cls, path: Path, *, expected: Mapping[str, object] | None = None, **options: Any
+    ) -> EmbeddedEngine:
         """Serve a Hugging Face model directory (``config.json`` and safetensors). Options as for the class.
 
+        Args:
+            path: the directory.
+            expected: fields of ``config.json`` and the values that they must have.
+
         Raises:
-            InputError: the directory is incomplete, broken or of another architecture.
+            InputError: the directory is incomplete, broken, of another architecture or not of the expected shape.
         """
-        config, state = read_directory(path)
+        config, state = read_directory(path, expected=expected)
         return cls(config, state, **options)
 
     @property
