@@ -14,6 +14,7 @@ from journeyman.clock import Stopwatch, now
 from journeyman.durable import write_json
 from journeyman.ladder.assemble import assemble
 from journeyman.ladder.bench import Bench
+from journeyman.ladder.intact import refuse_changed_worlds
 from journeyman.ladder.recipe import QuickstartRecipe
 from journeyman.ladder.report.model import Report, Step
 from journeyman.ladder.report.write import write_report
@@ -75,8 +76,9 @@ def run(recipe: QuickstartRecipe, say: Callable[[str], None] | None = None) -> R
 
 def _run(directory: RunDirectory, meter: CpuMeter, say: Callable[[str], None]) -> Report:
     watch = Stopwatch()
-    session = _begin(directory)
     workshop = Workshop(directory)
+    refuse_changed_worlds(workshop)
+    session = _begin(directory)
     workshop.provider.reap(workshop.label)
     bench = Bench(workshop, lambda line: say(f"[{watch.elapsed_s:6.1f} s] {line}"))
     for warning in workshop.warnings:
