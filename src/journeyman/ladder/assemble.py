@@ -17,6 +17,7 @@ from journeyman.evals.proportion import wilson
 from journeyman.evals.score import Boundary
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.evaluate import read_openings
+from journeyman.ladder.profiles import PROFILES
 from journeyman.ladder.replay import replayed
 from journeyman.ladder.report.figures import Curve, Point, Series
 from journeyman.ladder.report.model import Report, Run, Step, overall
@@ -36,8 +37,6 @@ from journeyman.ladder.steps.train import reward_curve
 from journeyman.trials.outcome import OUTCOMES
 
 HONESTY = (
-    "The policy is a language model of about half a million parameters, trained from nothing on demonstrations in "
-    "miniature office worlds. It shows that the loop works; it is no statement about large models or real offices.",
     "The warm start comes from an imperfect demonstrator: part of its demonstrations follow a wrong workflow in the "
     "right format, which suppresses what the clean base model already does. RL restores a suppressed workflow; it does "
     "not create a skill. The clean base model stands beside the trained one for this reason.",
@@ -46,7 +45,7 @@ HONESTY = (
     "Both harnesses were shown in the demonstrations; RL saw only the toolbelt harness. They share tools and call "
     "syntax, so the second one tests transfer across framing, final call and turn limit, not across tools.",
 )
-WALL_BUDGET_S, CPU_BUDGET_S, MEMORY_BUDGET_MB = 360.0, 650.0, 4096.0
+"""True of every profile; what the policy is stands in ``profiles.py``."""
 
 
 def assemble(bench: Bench, records: Sequence[dict[str, Any]], *, cpu_source: str) -> Report:
@@ -59,7 +58,7 @@ def assemble(bench: Bench, records: Sequence[dict[str, Any]], *, cpu_source: str
     return Report(
         run=_run_facts(bench, cpu_source),
         status=overall(steps),
-        honesty=HONESTY,
+        honesty=PROFILES[bench.recipe.profile].honesty + HONESTY,
         warnings=tuple(bench.workshop.warnings),
         steps=steps,
         boundaries=tuple(_boundaries(bench)),
@@ -79,7 +78,7 @@ def assemble(bench: Bench, records: Sequence[dict[str, Any]], *, cpu_source: str
 
 
 def _run_facts(bench: Bench, cpu_source: str) -> Run:
-    recipe = bench.recipe
+    recipe, profile = bench.recipe, PROFILES[bench.recipe.profile]
     paths = sorted(bench.run.path("state").glob("session-*.json"), key=lambda p: int(p.stem.partition("-")[2]))
     sessions = [json.loads(path.read_text()) for path in paths]
     peaks = [s["peak_memory_mb"] for s in sessions if s["peak_memory_mb"] is not None]
@@ -101,12 +100,12 @@ def _run_facts(bench: Bench, cpu_source: str) -> Run:
         started_at=sessions[0]["started_at"],
         finished_at=now(),
         wall_s=sum(s["wall_s"] for s in sessions),
-        wall_budget_s=WALL_BUDGET_S,
+        wall_budget_s=profile.wall_budget_s,
         cpu_s=sum(s["cpu_s"] for s in sessions),
         cpu_source=cpu_source,
-        cpu_budget_s=CPU_BUDGET_S,
+        cpu_budget_s=profile.cpu_budget_s,
         peak_memory_mb=max(peaks) if peaks else None,
-        memory_budget_mb=MEMORY_BUDGET_MB,
+        memory_budget_mb=profile.memory_budget_mb,
         n_interruptions=len(sessions) - 1,
     )
 
@@ -130,7 +129,7 @@ def _loss_curves(bench: Bench) -> Iterator[Curve]:
             y_name="loss, nats per token",
             series=(Series(name="held-out loss", points=points),),
             y_scale="log",
-            note="100 clean demonstrations of worlds that training never saw",
+            note=f"{bench.recipe.sft.heldout_traces} clean demonstrations of worlds that training never saw",
         )
 
 

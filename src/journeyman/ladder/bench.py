@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from journeyman.digest import directory_sha256
 from journeyman.engines.embedded import EmbeddedEngine
 from journeyman.engines.embedded.checkpoint import read_directory
 from journeyman.ladder.evaluate import Evaluation, boundary, evaluate
+from journeyman.ladder.profiles import PROFILES
 from journeyman.ladder.report.sections import Scores
 from journeyman.ladder.rollouts import Rollouts
 from journeyman.ladder.summaries import Summary, scores
@@ -20,12 +22,12 @@ from journeyman.train.model import CausalLM, ModelShape, load_model
 from journeyman.train.optimizer import OptimizerSpec
 
 ROLES: dict[str, str] = {
-    "fresh": "freshly initialised, never trained",
+    "fresh": PROFILES["tiny"].fresh_label,
     "clean_base": "base SFT on clean demonstrations",
     "warm_start": "clean base after the imperfect demonstrator",
     "trained": "warm start after RL",
 }
-"""The four models that every report shows side by side."""
+"""The four models that every report shows side by side; ``Bench.labels`` has the words of the run's own profile."""
 
 Say = Callable[[str], None]
 
@@ -45,6 +47,11 @@ class Bench:
         import torch
 
         torch.set_num_threads(1)  # more help the RL update alone, which asks for them
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """How tables print each role."""
+        return {**ROLES, "fresh": PROFILES[self.recipe.profile].fresh_label}
 
     def model_path(self, role: str) -> Path:
         return self.run.path("models", role)
@@ -89,6 +96,11 @@ class Bench:
         """The engine's weights were changed by training: no role is loaded any more."""
         self._loaded = None
 
+    def drop_checkpoints(self, *place: str) -> None:
+        """Remove the checkpoints below ``place``, whose stage is complete, unless the recipe keeps them."""
+        if not self.recipe.rl.keep_checkpoints:
+            shutil.rmtree(self.run.path(*place), ignore_errors=True)
+
     def trainer(self, role: str, threads: int | None = None) -> TorchTrainer:
         """A fresh RL trainer on a role's model."""
         rl = self.recipe.rl
@@ -108,7 +120,7 @@ class Bench:
     def evaluate_current(self, what: Evaluation, tasks: Sequence[Task] | None = None) -> list[Summary]:
         """Measure the weights that the engine holds now, or read the measurement back."""
         chosen = self.workshop.tasks(what.split) if tasks is None else tasks
-        model = ROLES.get(what.role, what.role)
+        model = self.labels.get(what.role, what.role)
         system = boundary(what, model, self.model_sha256(what.role), self.recipe.engine.max_context)
         return evaluate(self.run, what, chosen, self.rollouts, system)
 

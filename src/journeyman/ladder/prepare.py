@@ -13,6 +13,8 @@ from typing import Any
 from journeyman.digest import directory_sha256, sha256, sha256_file
 from journeyman.harness import HARNESSES
 from journeyman.ladder.demonstrations import tokenizer_corpus
+from journeyman.ladder.profiles import PROFILES
+from journeyman.ladder.smollm2 import save_tokenizer
 from journeyman.ladder.workshop import Workshop
 from journeyman.tasks.task import Task
 from journeyman.tokens.tokenizer import train as train_tokenizer
@@ -85,11 +87,14 @@ def fill_demonstration_reads(workshop: Workshop) -> int:
 
 
 def make_tokenizer(workshop: Workshop) -> dict[str, Any]:
-    """Train the tokenizer on demonstrations' text and on every name; returns its facts."""
+    """Train the tokenizer on demonstrations' text and on every name, or take the pretrained one; returns its facts."""
     record = workshop.run.load("tokenizer")
     if record is None:
         directory = workshop.run.path("tokenizer")
-        made = train_tokenizer(_corpus(workshop), directory, vocab_size=workshop.recipe.model.tokenizer_size)
+        if PROFILES[workshop.recipe.profile].pretrained:
+            made = save_tokenizer(directory)
+        else:
+            made = train_tokenizer(_corpus(workshop), directory, vocab_size=workshop.recipe.model.tokenizer_size)
         record = workshop.run.finish(
             "tokenizer", {"vocab_size": made.vocab_size, "sha256": sha256_file(Path(directory, "tokenizer.json"))}
         )

@@ -1,5 +1,7 @@
 """The three models that RL starts from: fresh, clean base, warm start. Each is a stage, resumable to the bit.
 
+Fresh is an initialisation, or in a profile with a pretrained model that model as it was shipped.
+
 The base is trained on clean demonstrations until its held-out loss says that the skill is there. The warm start then
 sees an imperfect demonstrator: right format, wrong workflow in a share of the cases. That is where the low start of
 RL comes from, and the report says so.
@@ -14,24 +16,34 @@ import numpy as np
 
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.demonstrations import Demonstrator
+from journeyman.ladder.profiles import PROFILES
+from journeyman.ladder.smollm2 import load_pretrained
 from journeyman.train.criterion import FixedSteps, Progress, UntilLearned
-from journeyman.train.model import CausalLM, ModelShape, build_model, save_model
+from journeyman.train.model import CausalLM, ModelShape, build_model, load_model, save_model
 from journeyman.train.optimizer import OptimizerSpec
 from journeyman.train.sft import SftRecord, train_sft
 
 RESTART_SEED = 1000
-"""Added to the seed of a second attempt, should the first not reach the criterion in time."""
+"""Added to the seed of a second attempt, should the first not reach the criterion in time. A pretrained start has no
+seed, and so one attempt."""
 
 
 def shape(bench: Bench, vocab_size: int) -> ModelShape:
     """The policy's shape under this recipe."""
-    return ModelShape(vocab_size=vocab_size, **bench.recipe.model.model_dump(exclude={"tokenizer_size"}))
+    kind = "llama" if _is_pretrained(bench) else "qwen3"
+    counts = bench.recipe.model.model_dump(exclude={"tokenizer_size"})
+    return ModelShape(vocab_size=vocab_size, model_type=kind, **counts)
+
+
+def _is_pretrained(bench: Bench) -> bool:
+    return PROFILES[bench.recipe.profile].pretrained
 
 
 def fresh_model(bench: Bench, vocab_size: int) -> None:
-    """The initialisation itself, kept so that the report can show what training started from."""
+    """What training starts from, kept so that the report can show it."""
     if bench.run.load("fresh") is None:
-        model = build_model(shape(bench, vocab_size), bench.recipe.seed)
+        wanted = shape(bench, vocab_size)
+        model = load_pretrained(wanted) if _is_pretrained(bench) else build_model(wanted, bench.recipe.seed)
         save_model(model, bench.model_path("fresh"))
         bench.run.finish("fresh", {"parameters": sum(p.numel() for p in model.parameters())})
 
@@ -50,6 +62,8 @@ def base_sft(bench: Bench) -> dict[str, Any]:
     vocab_size = workshop.tokenizer.vocab_size
 
     def build(attempt: int) -> CausalLM:
+        if _is_pretrained(bench):
+            return load_model(bench.model_path("fresh"))
         return build_model(shape(bench, vocab_size), recipe.seed + attempt * RESTART_SEED)
 
     result = train_sft(
@@ -63,6 +77,7 @@ def base_sft(bench: Bench) -> dict[str, Any]:
             cap=sft.max_steps,
             restart_at=sft.restart_by,
             gate=sft.max_final_loss,
+            attempts=1 if _is_pretrained(bench) else 2,
         ),
         optimizer=OptimizerSpec(lr=sft.adamw_lr, muon_lr=sft.muon_lr),
         held_out=judge.batch("held-out", 0, sft.heldout_traces),
@@ -70,7 +85,9 @@ def base_sft(bench: Bench) -> dict[str, Any]:
         on_step=_reporter(bench, "base SFT"),
     )
     save_model(result.model, bench.model_path("clean_base"))
-    return bench.run.finish("base-sft", _facts(result.record))
+    facts = bench.run.finish("base-sft", _facts(result.record))
+    bench.drop_checkpoints("base-sft")
+    return facts
 
 
 def warm_start(bench: Bench, good_share: float, attempt: int) -> dict[str, Any]:
@@ -93,12 +110,14 @@ def warm_start(bench: Bench, good_share: float, attempt: int) -> dict[str, Any]:
     )
     save_model(result.model, bench.model_path("warm_start"))
     bench.forget()
-    return bench.run.finish(stage, {**_facts(result.record), "good_share": good_share, "attempt": attempt})
+    facts = bench.run.finish(stage, {**_facts(result.record), "good_share": good_share, "attempt": attempt})
+    bench.drop_checkpoints(stage)
+    return facts
 
 
 def _reporter(bench: Bench, name: str) -> Any:
     def report(progress: Progress, record: SftRecord) -> None:
-        if progress.step % 50 == 0 or progress.is_over:
+        if progress.check_is_due or progress.step % 50 == 0:
             held_out = f", held-out loss {record.held_out[-1][1]:.4f}" if record.held_out else ""
             bench.say(f"{name}: step {progress.step}, loss {float(np.mean(record.losses[-50:])):.4f}{held_out}")
 

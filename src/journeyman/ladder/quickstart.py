@@ -15,6 +15,7 @@ from journeyman.durable import write_json
 from journeyman.ladder.assemble import assemble
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.intact import refuse_changed_worlds
+from journeyman.ladder.profiles import check_available
 from journeyman.ladder.recipe import QuickstartRecipe
 from journeyman.ladder.report.model import Report, Step
 from journeyman.ladder.report.write import write_report
@@ -63,8 +64,9 @@ def run(recipe: QuickstartRecipe, say: Callable[[str], None] | None = None) -> R
 
     Raises:
         InputError, StorageError: ``recipe.out`` cannot be used; nothing was changed.
-        EnvironmentMissing: this machine lacks something the recipe needs.
+        EnvironmentMissing: this machine lacks something the recipe needs; for a missing package nothing was written.
     """
+    check_available(recipe.profile)
     directory = RunDirectory(recipe.out, recipe)
     meter = CpuMeter.start("quickstart")
     try:
@@ -91,6 +93,7 @@ def _run(directory: RunDirectory, meter: CpuMeter, say: Callable[[str], None]) -
             record = _walk(bench, meter, number, name)
             if record["step"]["status"] == "passed":
                 record = directory.finish(stage, record)
+                bench.drop_checkpoints(name, "checkpoints")
         records.append(record)
         session.update(wall_s=watch.elapsed_s, cpu_s=meter.seconds(), peak_memory_mb=_mib(meter.peak_memory_bytes()))
         write_json(directory.path("state", f"session-{session['number']}.json"), session)

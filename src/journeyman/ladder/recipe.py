@@ -1,15 +1,18 @@
 """The quickstart's recipe: every knob of the miniature ladder, with unit and default.
 
-Defaults are the validated setting of docs/quickstart.md. A TOML file or a flag may change any of them; what was used
-is stored beside the run with its digest.
+Defaults are the validated setting of docs/quickstart.md; a profile (``profiles.py``) has defaults of its own. A TOML
+file or a flag may change any of them; what was used is stored beside the run with its digest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from journeyman.ladder.profiles import PROFILES
 
 
 class Section(BaseModel):
@@ -35,7 +38,7 @@ class WorldsSection(Section):
 
 
 class ModelSection(Section):
-    """Shape of the policy trained from nothing (Qwen3 architecture)."""
+    """Shape of the policy: trained from nothing (Qwen3 architecture), or that of the profile's pretrained model."""
 
     hidden: int = Field(128, ge=16)
     layers: int = Field(3, ge=1)
@@ -51,7 +54,7 @@ class SftSection(Section):
     """Base SFT on clean demonstrations, stopped by held-out loss."""
 
     batch_size: int = Field(6, ge=1)
-    muon_lr: float = Field(0.006, gt=0)
+    muon_lr: float | None = Field(0.006, gt=0, description="none: AdamW alone")
     adamw_lr: float = Field(3e-3, gt=0)
     warmup_steps: int = Field(20, ge=0)
     check_every: int = Field(50, ge=1)
@@ -91,6 +94,7 @@ class RlSection(Section):
     temperature: float = Field(1.0, gt=0)
     micro_batch_tokens: int = Field(4096, ge=512, description="budget of one forward and backward")
     threads: int = Field(2, ge=1, description="CPU threads of the update")
+    keep_checkpoints: bool = Field(True, description="after a stage is complete; each is three times the model")
 
 
 class AblationSection(Section):
@@ -141,25 +145,51 @@ class EngineSection(Section):
     kv_memory_mb: int = Field(512, ge=16, description="bound of the KV cache")
 
 
+S = TypeVar("S", bound=Section)
+
+
+def _section(of: type[S]) -> Any:
+    """A section whose defaults depend on the profile: a factory that asks for the values before it, so that
+    ``journeyman.config`` leaves what nobody wrote to ``QuickstartRecipe``."""
+    return Field(default_factory=lambda before: of())
+
+
 class QuickstartRecipe(Section):
     """Everything that decides what ``journeyman quickstart`` does; the seed is part of it."""
 
     out: Path = Path("runs/quickstart")
     seed: int = Field(0, ge=0)
     profile: Literal["tiny", "smollm2"] = "tiny"
-    worlds: WorldsSection = WorldsSection()
-    model: ModelSection = ModelSection()
-    sft: SftSection = SftSection()
-    warm_start: WarmStartSection = WarmStartSection()
-    rl: RlSection = RlSection()
-    ablation: AblationSection = AblationSection()
-    evaluation: EvaluationSection = EvaluationSection()
-    gates: GatesSection = GatesSection()
-    sandbox: SandboxSection = SandboxSection()
-    engine: EngineSection = EngineSection()
+    worlds: WorldsSection = _section(WorldsSection)
+    model: ModelSection = _section(ModelSection)
+    sft: SftSection = _section(SftSection)
+    warm_start: WarmStartSection = _section(WarmStartSection)
+    rl: RlSection = _section(RlSection)
+    ablation: AblationSection = _section(AblationSection)
+    evaluation: EvaluationSection = _section(EvaluationSection)
+    gates: GatesSection = _section(GatesSection)
+    sandbox: SandboxSection = _section(SandboxSection)
+    engine: EngineSection = _section(EngineSection)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_the_profile(cls, given: Any) -> Any:
+        """Lay what was given over the defaults of the profile, section by section."""
+        if not isinstance(given, Mapping):
+            return given
+        profile = PROFILES.get(str(given.get("profile", "tiny")))
+        filled = dict(given)
+        for name in cls.model_fields.keys() - {"out", "seed", "profile"}:
+            section = filled.get(name, {})
+            if isinstance(section, Mapping):
+                filled[name] = {**(profile.defaults.get(name, {}) if profile else {}), **section}
+        return filled
 
     @model_validator(mode="after")
     def _consistent(self) -> QuickstartRecipe:
+        profile = PROFILES[self.profile]
+        if profile.pretrained and self.model != ModelSection(**profile.defaults["model"]):
+            raise ValueError(f"model.*: the profile {self.profile} has a pretrained model, whose shape is given")
         if self.worlds.sft_heldout_worlds >= self.worlds.sft_worlds:
             raise ValueError("worlds.sft_heldout_worlds must be smaller than worlds.sft_worlds")
         if self.worlds.max_train_worlds < self.worlds.train_worlds:

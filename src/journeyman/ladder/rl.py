@@ -17,7 +17,7 @@ import numpy as np
 
 from journeyman.clock import Stopwatch
 from journeyman.durable import write_json
-from journeyman.harness import HARNESSES
+from journeyman.harness import HARNESSES, Harness
 from journeyman.ladder.recipe import QuickstartRecipe
 from journeyman.ladder.rollouts import Rollouts
 from journeyman.ladder.summaries import reward_facts
@@ -49,6 +49,7 @@ class RlJob:
         advantage: ``train.advantages``.
         max_gap: mean logprob gap, nats, at which the run stops after recording the step: engine and trainer disagree.
         max_length: tokens, the constant of the ``drgrpo`` aggregation.
+        harness: the loop the policy acts in.
         noise: words that key the sampling noise besides the step, e.g. an ablation seed.
     """
 
@@ -63,6 +64,7 @@ class RlJob:
     advantage: str
     max_gap: float
     max_length: int | None = None
+    harness: Harness = HARNESSES["toolbelt"]
     noise: tuple[Part, ...] = ()
     temperature: float = 1.0
     shuffled_rewards: bool = False
@@ -161,9 +163,8 @@ def requests_of(job: RlJob, step: int, seed: int) -> list[TrialRequest]:
         if n > job.tasks_per_step:
             stream(seed, "order", job.name, epoch).shuffle(order)
         chosen.append(job.tasks[order[index]])
-    harness = HARNESSES["toolbelt"]
     return [
-        TrialRequest(task, harness, (job.name, *job.noise, step, place, task.id, sample), sample, job.temperature)
+        TrialRequest(task, job.harness, (job.name, *job.noise, step, place, task.id, sample), sample, job.temperature)
         for place, task in enumerate(chosen)
         for sample in range(job.trials_per_task)
     ]

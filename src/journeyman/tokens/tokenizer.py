@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,6 +154,30 @@ _CONFIG: dict[str, Any] = {
     "clean_up_tokenization_spaces": False,
     "chat_template": CHAT_TEMPLATE,
 }
+
+
+def save_extended(definition: Mapping[str, Any], special: Sequence[str], out_dir: Path) -> Tokenizer:
+    """Save a byte-level tokenizer under ``special`` tokens of our choice, so that ``transformers`` loads it too.
+
+    Args:
+        definition: a ``tokenizer.json``; its own list of added tokens is replaced.
+        special: spellings; one that the vocabulary holds keeps its id, the others get the next ids in this order.
+        out_dir: receives ``tokenizer.json`` and ``tokenizer_config.json`` (with the chat template).
+
+    Raises:
+        InputError: the definition is no byte-level tokenizer.
+        StorageError: ``out_dir`` cannot be written.
+    """
+    vocabulary = definition["model"]["vocab"]
+    new = [name for name in special if name not in vocabulary]
+    next_id = max(vocabulary.values()) + 1
+    ids = {name: vocabulary[name] for name in special if name in vocabulary}
+    ids |= {name: next_id + place for place, name in enumerate(new)}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    added = [{"id": token, "content": name, **flags} for name, token in sorted(ids.items(), key=lambda pair: pair[1])]
+    durable.write_json(out_dir / "tokenizer.json", {**definition, "added_tokens": added})
+    durable.write_json(out_dir / "tokenizer_config.json", _CONFIG)
+    return Tokenizer(out_dir)
 
 
 def _ordinary(corpus: Iterable[str]) -> Iterator[str]:

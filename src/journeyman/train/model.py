@@ -113,9 +113,12 @@ _FIXED_CONFIG: dict[str, Any] = {
 
 def _empty_model(config: Mapping[str, Any], model_type: str = "qwen3") -> CausalLM:
     import transformers
+    from transformers.initialization import no_init_weights
 
     config_class, model_class = (getattr(transformers, name) for name in MODEL_CLASSES[model_type])
-    model = model_class(config_class(**config)).float()
+    with no_init_weights():  # every parameter is filled by the caller
+        model = model_class(config_class(**config)).float()
+    model.tie_weights()
     model.config.dtype = "float32"
     return model
 

@@ -82,6 +82,7 @@ def _run_arms(bench: Bench, arms: Sequence[tuple[str, int]]) -> dict[tuple[str, 
                 worker.__enter__()
             for arm, worker in zip(batch, workers, strict=True):
                 records[arm] = worker.result()
+                bench.drop_checkpoints("ablation", _name(*arm), "checkpoints")
                 bench.say(f"arm {arm[0]}, seed {arm[1]}: last train reward {records[arm]['reward_by_step'][-1]:.3f}")
         finally:
             for worker in workers:

@@ -19,7 +19,8 @@ from journeyman.trials.record import TrialRequest
 from journeyman.trials.store import read_tokens
 
 STALENESS = 0
-PROBE_TRIALS = (32, 128)
+PROBE_PARTS = (8, 2)
+"""Speed is measured at these fractions of the concurrency: an eighth and a half."""
 
 
 def run_step(bench: Bench) -> Step:
@@ -38,7 +39,7 @@ def run_step(bench: Bench) -> Step:
     layouts = [layout_of([rows[i].ids for i in b], [rows[i].mask for i in b], share_prefixes=True) for b in batches]
     computed = sum(len(layout.ids) for layout in layouts)
     over_cap = sum(sum(lengths[i] for i in b) > rl.micro_batch_tokens and len(b) > 1 for b in batches)
-    probes = [_probe(bench, n) for n in PROBE_TRIALS]
+    probes = [_probe(bench, max(1, concurrency // part)) for part in PROBE_PARTS]
     gate = Gate.of(
         "KV slots per wanted trial",
         by_memory / wanted,

@@ -81,7 +81,8 @@ def _report(bench: Bench, transfer: tuple[Transfer, ...], after: list[Summary], 
     main, check = gate(SECOND), gate(TRAINED_UNDER)
     passed = bool(main.passed and check.passed)
     d = by_harness[SECOND]
-    word = "transfers" if main.passed else "does not transfer"
+    shown = bool(main.passed) and d.low is not None and d.low > 0  # a threshold below 0 judges nothing
+    word = "transfers" if shown else "does not transfer" if not main.passed else "is not shown to transfer"
     summary = f"the gain {word} to the second harness: pass@1 {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
     bench.say(summary)
     return Step(
@@ -126,7 +127,7 @@ def _model_row(bench: Bench, role: str, harness: str, summaries: list[Summary], 
     return ModelRow.model_validate(
         {
             "role": role,
-            "label": ROLES[role],
+            "label": bench.labels[role],
             "harness": harness,
             "decoding": what.decoding,
             "scores": bench.scores(what, summaries),
