@@ -15,8 +15,12 @@ from typing import Any
 
 from journeyman.errors import StorageError
 
+STORAGE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+"""What the system says when it is the storage that refuses, whoever was writing."""
 
-def _storage_error(path: Path, error: OSError) -> StorageError:
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """The user's words for a write that failed."""
     free = ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         free = "free some space or choose another --out; the run continues from its last complete step"
@@ -41,7 +45,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise _storage_error(path, error) from error
+        raise storage_error(path, error) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -73,7 +77,7 @@ def publish_directory(staging: Path, final: Path) -> None:
         staging.replace(final)
         sync_directory(final.parent)
     except OSError as error:
-        raise _storage_error(final, error) from error
+        raise storage_error(final, error) from error
 
 
 def sync_directory(path: Path) -> None:

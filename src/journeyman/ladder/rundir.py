@@ -19,6 +19,9 @@ from journeyman.durable import write_json
 from journeyman.errors import InputError, StorageError
 from journeyman.ladder.recipe import QuickstartRecipe
 
+_UNBORN = (".space", ".lock", ".recipe.json.")
+"""All that a process may leave that was killed before it wrote ``recipe.json``."""
+
 PROBE_BYTES = 4 << 20  # less free space than this cannot hold one checkpoint
 
 
@@ -43,21 +46,35 @@ class RunDirectory:
             self._prepare()
 
     def _prepare(self) -> None:
+        wanted = self.recipe.model_dump(mode="json", exclude={"out"})
+        stored = self.root / "recipe.json"
+        try:
+            self._refuse_foreign(stored, wanted)
+        except OSError as error:
+            raise StorageError(str(self.root), f"cannot be read: {error.strerror or error}") from error
+        self._take(stored, wanted)
+
+    def _refuse_foreign(self, stored: Path, wanted: dict[str, Any]) -> None:
+        """Refuse a directory that holds something else than a run of this recipe. Raises InputError, OSError."""
         if self.root.exists() and not self.root.is_dir():
             raise InputError(str(self.root), "is a file; --out needs a directory")
-        stored = self.root / "recipe.json"
-        wanted = self.recipe.model_dump(mode="json", exclude={"out"})
         if stored.is_file():
-            found = json.loads(stored.read_text())["recipe"]
+            try:
+                found = json.loads(stored.read_text())["recipe"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(str(stored), f"is damaged: {error}", hint="choose another --out") from error
             if found != wanted:
                 raise InputError(
                     str(self.root),
                     f"holds a run of another recipe (differs in {', '.join(_differences(found, wanted))})",
                     hint="choose another --out, or give the same recipe and seed to continue that run",
                 )
-        elif self.root.is_dir() and any(self.root.iterdir()):
+        elif self.root.is_dir() and not all(path.name.startswith(_UNBORN) for path in self.root.iterdir()):
             raise InputError(str(self.root), "is not empty and holds no run", hint="choose another --out")
-        probe = self.root / ".space"
+
+    def _take(self, stored: Path, wanted: dict[str, Any]) -> None:
+        """Make sure that it can be written, lock it, and write the recipe of a new run."""
+        existed, probe = self.root.exists(), self.root / ".space"
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             probe.write_bytes(os.urandom(PROBE_BYTES))
@@ -66,6 +83,8 @@ class RunDirectory:
         except OSError as error:
             with contextlib.suppress(OSError):
                 probe.unlink(missing_ok=True)
+                if not existed:
+                    self.root.rmdir()
             raise StorageError(str(self.root), f"cannot be written: {error.strerror or error}") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,7 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from journeyman.errors import DeadlinePassed, SystemFault
+from journeyman.durable import STORAGE_ERRNOS
+from journeyman.errors import DeadlinePassed, StorageError, SystemFault
 from journeyman.ladder.recipe import QuickstartRecipe
 from journeyman.ladder.rundir import RunDirectory
 
@@ -65,6 +66,7 @@ class Worker:
 
         Raises:
             DeadlinePassed: the job was killed at its deadline.
+            StorageError: it could not write its results.
             WorkerFailed: it ended without a record; the message holds the end of its output.
         """
         if self._process is not None:
@@ -76,6 +78,8 @@ class Worker:
         record = self.run.load(self.stage)
         if record is None:
             tail = self._log.read_text(errors="replace")[-2000:] if self._log.is_file() else ""
+            if self._process is not None and self._process.returncode == StorageError.exit_code:
+                raise StorageError(str(self.run.root), f"the worker of {self.stage} could not write: {tail.strip()}")
             raise WorkerFailed(f"the worker of {self.stage} ended without a result\n{tail}")
         return record
 
@@ -88,7 +92,13 @@ def main(argv: list[str]) -> int:
     root, job, stage, arguments = Path(argv[0]), argv[1], argv[2], json.loads(argv[3])
     stored = json.loads((root / "recipe.json").read_text())["recipe"]
     run = RunDirectory(root, QuickstartRecipe.model_validate({**stored, "out": str(root)}), owner=False)
-    run.finish(stage, JOBS[job](run, arguments))
+    try:
+        run.finish(stage, JOBS[job](run, arguments))
+    except (StorageError, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in STORAGE_ERRNOS:
+            raise
+        sys.stderr.write(f"{error}\n")
+        return StorageError.exit_code
     return 0
 
 
