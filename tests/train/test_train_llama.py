@@ -71,3 +71,20 @@ def test_a_pretrained_model_takes_one_rate_everywhere_and_the_small_policy_its_g
     assert rates["llama"] == [1e-3]
     scale = rate_scale(small_model)
     assert rates["small"] == pytest.approx([1e-3 / scale, 1e-3, 1e-3 * scale])
+
+
+def test_new_rows_of_the_embedding_move_sqrt_hidden_times_as_far_and_nothing_else_does():
+    moved = {}
+    for rows in (0, 3):
+        model = random_llama()
+        before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+        optimizer = PolicyOptimizer(model, OptimizerSpec(lr=1e-3, new_rows=rows))
+        model(input_ids=torch.arange(30)[None], labels=torch.arange(30)[None]).loss.backward()
+        optimizer.step()
+        moved[rows] = {name: parameter.detach() - before[name] for name, parameter in model.named_parameters()}
+    name = "model.embed_tokens.weight"
+    plain, boosted = moved[0].pop(name), moved[3].pop(name)
+    assert torch.equal(boosted[:-3], plain[:-3])
+    assert plain[-3:].abs().min() > 0
+    torch.testing.assert_close(boosted[-3:], plain[-3:] * 24**0.5, rtol=1e-3, atol=1e-6)
+    assert all(torch.equal(moved[3][other], plain_move) for other, plain_move in moved[0].items())

@@ -17,7 +17,7 @@ import numpy as np
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.demonstrations import Demonstrator
 from journeyman.ladder.profiles import PROFILES
-from journeyman.ladder.smollm2 import load_pretrained
+from journeyman.ladder.smollm2 import VOCABULARY, load_pretrained
 from journeyman.train.criterion import FixedSteps, Progress, UntilLearned
 from journeyman.train.model import CausalLM, ModelShape, build_model, load_model, save_model
 from journeyman.train.optimizer import OptimizerSpec
@@ -37,6 +37,11 @@ def shape(bench: Bench, vocab_size: int) -> ModelShape:
 
 def _is_pretrained(bench: Bench) -> bool:
     return PROFILES[bench.recipe.profile].pretrained
+
+
+def _new_rows(bench: Bench) -> int:
+    """How many tokens were added to the vocabulary of a pretrained model."""
+    return bench.workshop.tokenizer.vocab_size - VOCABULARY if _is_pretrained(bench) else 0
 
 
 def fresh_model(bench: Bench, vocab_size: int) -> None:
@@ -79,7 +84,7 @@ def base_sft(bench: Bench) -> dict[str, Any]:
             gate=sft.max_final_loss,
             attempts=1 if _is_pretrained(bench) else 2,
         ),
-        optimizer=OptimizerSpec(lr=sft.adamw_lr, muon_lr=sft.muon_lr),
+        optimizer=OptimizerSpec(lr=sft.adamw_lr, muon_lr=sft.muon_lr, new_rows=_new_rows(bench)),
         held_out=judge.batch("held-out", 0, sft.heldout_traces),
         checkpoints=bench.run.path("base-sft"),
         on_step=_reporter(bench, "base SFT"),

