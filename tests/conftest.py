@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from journeyman.ladder.recipe import QuickstartRecipe
     from journeyman.ladder.workshop import Workshop
 
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is loaded; workers of one machine share its cores
 
 SEED = 918273645
 """Long enough that finding it anywhere inside a sandbox is a leak, not chance."""

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from journeyman.engines.embedded import EmbeddedEngine
+from journeyman.harness import Harness
 from journeyman.ladder.rl import RlJob, requests_of, rows_of, train
 from journeyman.ladder.workshop import Workshop
 from journeyman.seeds import stream
 from journeyman.tasks.verdict import Verdict, scored
 from journeyman.tasks.verify import GradeItem
+from journeyman.tokens.framing import FRAMINGS
 from journeyman.train.backends.torch import TorchTrainer
 from journeyman.train.model import ModelShape, build_model, load_model, save_model
 from journeyman.trials.inline import InlineExecutor, final_attempts
@@ -81,6 +83,7 @@ def job_of(workshop: Workshop, start: Path, **changes: Any) -> RlJob:
         "loss": "dppo_tv",
         "advantage": "grpo",
         "max_gap": 1e-4,
+        "harness": Harness("toolbelt", FRAMINGS["toolbelt"], max_new_tokens=6),
     }
     return RlJob(**{**settings, **changes})
 
