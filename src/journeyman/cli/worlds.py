@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,11 +129,12 @@ def _mixed(tasks: list[Task]) -> Iterator[str]:
 def _rebuilt(split: Path, tasks: list[Task], seed: int) -> Iterator[str]:
     """Where a rebuild of the split differs from what lies there."""
     from journeyman.digest import directory_sha256
+    from journeyman.sandbox.scratch import scratch
     from journeyman.worlds.build import build_tasks
 
     count = len({task.world_id for task in tasks})
-    with tempfile.TemporaryDirectory() as place:
-        again = build_tasks(seed, split.name, count, len(tasks) // count, Path(place))
+    with scratch("worlds-check") as place:
+        again = build_tasks(seed, split.name, count, len(tasks) // count, place)
         rebuilt = {path.name: directory_sha256(path) for path in again}
         if rebuilt.keys() != {task.id for task in tasks}:
             yield f"{split}: seed {seed} does not make these {len(tasks)} tasks"

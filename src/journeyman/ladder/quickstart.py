@@ -22,6 +22,7 @@ from journeyman.ladder.report.write import write_report
 from journeyman.ladder.rundir import RunDirectory
 from journeyman.ladder.steps import ablate, environment, overfit, system, tokens, train, transfer
 from journeyman.ladder.workshop import Workshop
+from journeyman.sandbox.reaper import reap
 from journeyman.sandbox.usage import CpuMeter
 
 STEP_NAMES = ("environment", "tokens", "system", "overfit", "ablate", "train", "transfer")
@@ -68,11 +69,12 @@ def run(recipe: QuickstartRecipe, say: Callable[[str], None] | None = None) -> R
     """
     check_available(recipe.profile)
     directory = RunDirectory(recipe.out, recipe)
-    meter = CpuMeter.start("quickstart")
+    meter = CpuMeter.start(directory.label)
     try:
         return _run(directory, meter, say or _to_stderr)
     finally:
         meter.close()
+        reap(directory.label)  # workers that were killed leave the groups of their sandboxes
         directory.close()
 
 

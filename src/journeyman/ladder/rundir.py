@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,9 @@ from journeyman.ladder.recipe import QuickstartRecipe
 
 _UNBORN = (".space", ".lock", ".recipe.json.")
 """All that a process may leave that was killed before it wrote ``recipe.json``."""
+
+_STAGING = (".staging-", ".building-")
+"""Directories in which tasks and environments are made before one rename publishes them."""
 
 PROBE_BYTES = 4 << 20  # less free space than this cannot hold one checkpoint
 
@@ -91,8 +95,23 @@ class RunDirectory:
         except BlockingIOError as error:
             self.close()
             raise InputError(str(self.root), "another process is running here") from error
+        self._sweep()
         if not stored.is_file():
             write_json(stored, {"recipe": wanted, "sha256": sha256_json(wanted)})
+
+    def _sweep(self) -> None:
+        """Remove what writers that were killed had begun; the lock says that none of them lives."""
+        for path in sorted(self.root.rglob(".*")):
+            if path.name.startswith(_STAGING) or path.name.endswith(".tmp"):
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+
+    @property
+    def label(self) -> str:
+        """Owner of every sandbox, meter and scratch directory of this run."""
+        return f"quickstart-{self.recipe_sha256[:8]}"
 
     @property
     def recipe_sha256(self) -> str:

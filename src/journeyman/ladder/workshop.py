@@ -35,7 +35,7 @@ class Workshop:
     def __init__(self, run: RunDirectory) -> None:
         self.run = run
         self.recipe: QuickstartRecipe = run.recipe
-        self.label = f"quickstart-{run.recipe_sha256[:8]}"
+        self.label = run.label
         self._contexts: dict[str, ToolContext] = {}
 
     @cached_property

@@ -18,6 +18,8 @@ from journeyman.errors import InputError
 ARGV0_PREFIX = "journeyman-sandbox~"
 #: First part of the id of a CPU meter, whose groups carry the same kind of name.
 METER_PREFIX = "meter-"
+#: First part of the id of a directory that a program works in beside its sandboxes (``scratch.py``).
+SCRATCH_PREFIX = "scratch-"
 
 
 _LABEL = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -74,9 +76,14 @@ class Identity:
         """The same for a CPU meter."""
         return replace(self, id=METER_PREFIX + self.id)
 
+    def as_scratch(self) -> Identity:
+        """The same for a scratch directory."""
+        return replace(self, id=SCRATCH_PREFIX + self.id)
+
     @property
-    def is_meter(self) -> bool:
-        return self.id.startswith(METER_PREFIX)
+    def is_sandbox(self) -> bool:
+        """And no meter or scratch directory."""
+        return not self.id.startswith((METER_PREFIX, SCRATCH_PREFIX))
 
     @property
     def name(self) -> str:

@@ -75,11 +75,11 @@ def traces(label: str | None = None) -> dict[str, Traces]:
 
 
 def list_sandboxes(label: str | None = None) -> list[SandboxInfo]:
-    """Sandboxes that are alive or left traces, oldest owner first; meters are left out."""
+    """Sandboxes that are alive or left traces, oldest owner first; nothing else that has a label."""
     return [
         SandboxInfo(i.id, i.label, i.owner_pid, i.is_orphan, len(trace.processes()))
         for name, trace in sorted(traces(label).items())
-        if not (i := trace.identity).is_meter
+        if (i := trace.identity).is_sandbox
     ]
 
 

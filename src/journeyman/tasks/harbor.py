@@ -6,13 +6,13 @@ never had. The reward is read after the sandbox is gone, so nothing that still r
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from journeyman.sandbox.errors import ExecTimeout, SandboxFault, SandboxLost, SandboxStartFailed
 from journeyman.sandbox.protocol import AgentEnvironment, ExecResult, Mount, Provider, SandboxSpec
+from journeyman.sandbox.scratch import scratch
 from journeyman.tasks.artifacts import Artifacts, BadDeliverable, declared_artifacts, write_artifacts
 from journeyman.tasks.errors import (
     VerifierCrashed,
@@ -95,8 +95,7 @@ def _verify_once(
 ) -> Verdict:
     if not (task.tests / "test.sh").is_file():
         raise VerifierMissing(f"{task.tests / 'test.sh'} is gone")
-    with tempfile.TemporaryDirectory(prefix="verifier-") as name:
-        room = Path(name)
+    with scratch(label) as room:
         write_artifacts(shown, room / "artifacts")
         (room / "verifier").mkdir()
         spec = SandboxSpec(

@@ -8,11 +8,9 @@ is gone. Tasks without ``tests/check.py`` are graded by their test script (``har
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 
 from journeyman.sandbox.errors import (
@@ -25,6 +23,7 @@ from journeyman.sandbox.errors import (
     SandboxStartFailed,
 )
 from journeyman.sandbox.protocol import AgentEnvironment, Provider, Sandbox
+from journeyman.sandbox.scratch import make_scratch
 from journeyman.tasks.artifacts import Artifacts, BadDeliverable, declared_artifacts
 from journeyman.tasks.errors import (
     VerifierCrashed,
@@ -85,7 +84,7 @@ class BatchVerifier:
         self.provider, self.environment, self.label, self.waive = provider, environment, label, waive
         self._sandbox: Sandbox | None = None
         self._leaks: list[SandboxLeak] = []
-        self._room = Path(tempfile.mkdtemp(prefix="grader-"))
+        self._room = make_scratch(label)
         prepare_room(self._room)
 
     def __enter__(self) -> BatchVerifier:
