@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from journeyman.ladder import judgement
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.evaluate import Evaluation
-from journeyman.ladder.report.figures import Gate
 from journeyman.ladder.report.model import Step
 from journeyman.ladder.report.sections import Ablation, AblationRow, Gains
 from journeyman.ladder.rl import job_of, train
@@ -47,18 +47,14 @@ def run_step(bench: Bench) -> tuple[Step, Ablation]:
         rows=tuple(rows),
         conclusion=conclusion,
     )
-    worst_gap = max(record["max_step_gap"] for record in records.values())
-    gate = Gate.of(
-        "arms measured", len(records), "==", len(arms), detail=f"{len(settings.aggregations)} aggregations x seeds"
-    )
-    check = Gate.of("largest mean logprob gap of any step", worst_gap, "<", bench.recipe.gates.max_logprob_gap)
+    judged = judgement.ablate(bench.recipe.gates, list(records.values()), len(arms), len(settings.aggregations))
     bench.say(conclusion)
     step = Step(
         number=5,
         name="ablate",
-        status="passed" if gate.passed and check.passed else "failed",
-        gate=gate,
-        checks=(check,),
+        status=judged.status,
+        gate=judged.gate,
+        checks=judged.checks,
         summary=conclusion,
         evidence={
             "reward_by_step": {f"{a}, seed {s}": records[a, s]["reward_by_step"] for a, s in arms},

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from journeyman.evals.proportion import wilson
 from journeyman.harness import HARNESSES
-from journeyman.ladder import prepare
+from journeyman.ladder import judgement, prepare
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.evaluate import Evaluation
+from journeyman.ladder.judgement import SYSTEM_CLASSES, mean_reward
 from journeyman.ladder.oracles import prove
 from journeyman.ladder.pretrain import base_sft, fresh_model, warm_start
-from journeyman.ladder.report.figures import Gate
 from journeyman.ladder.report.model import Step
 from journeyman.ladder.summaries import Summary
 from journeyman.ladder.workers import Worker
@@ -25,8 +24,6 @@ from journeyman.tasks.task import Task
 from journeyman.trials.inline import final_attempts
 from journeyman.trials.record import TrialRequest
 from journeyman.trials.store import read_summaries, write_batch
-
-SYSTEM_CLASSES = frozenset({"system_error", "verifier_error"})
 
 
 def run_step(bench: Bench) -> Step:
@@ -67,7 +64,7 @@ def _dry_run(bench: Bench, proof: dict[str, Any]) -> tuple[dict[str, Any], list[
         warm = warm_start(bench, good_share, attempt)
         tasks = list(bench.workshop.tasks("train"))[: bench.recipe.worlds.train_worlds * _per_world(bench)]
         summaries = _run_pool(bench, tasks, attempt)
-        mean = _mean(summaries)
+        mean = mean_reward(summaries)
         bench.say(f"dry run: {len(summaries)} trials, mean reward {mean:.3f}, good share {good_share:g}")
         if mean >= settings.min_dry_run:
             break
@@ -102,11 +99,6 @@ def _run_pool(bench: Bench, tasks: Sequence[Task], attempt: int) -> list[Summary
     return read_summaries(place)
 
 
-def _mean(summaries: Sequence[Summary]) -> float:
-    rewards = [s["reward"] for s in summaries if s["reward"] is not None]
-    return float(sum(rewards) / max(1, len(rewards)))
-
-
 def _usable(summaries: Sequence[Summary]) -> list[str]:
     """Ids of the tasks whose valid rewards vary, in order of first appearance."""
     rewards: dict[str, set[float]] = {}
@@ -139,39 +131,14 @@ def _report(
     dry: Sequence[Summary],
     selection: dict[str, Any],
 ) -> Step:
-    gates, rl = bench.recipe.gates, bench.recipe.rl
     n_broken = sum(s["outcome"] in SYSTEM_CLASSES for s in dry)
-    low, high = wilson(n_broken / len(dry), len(dry))
-    rate = Gate.of(
-        "system error rate of the dry run",
-        n_broken / len(dry),
-        "<",
-        gates.max_system_error_rate,
-        detail=f"{n_broken} of {len(dry)} trials, 95 % Wilson [{low:.4f}, {high:.4f}]",
-    )
-    unproven = proof["n_tasks"] - proof["n_oracles_scoring_1"]
-    checks = (
-        Gate.of("oracles that do not score 1", unproven, "==", 0, detail=f"{proof['n_tasks']} executed in sandboxes"),
-        Gate.of(
-            "negative controls that pass",
-            proof["n_controls"] - proof["n_controls_failing"],
-            "==",
-            0,
-            detail=f"{proof['n_controls']} graded",
-        ),
-        Gate.of("fewest negative controls of a task", proof["fewest_controls_of_a_task"], ">=", 3),
-        Gate.of("held-out loss of the clean base", base["final_loss"], "<", bench.recipe.sft.max_final_loss),
-        Gate.of("greedy mean reward of the clean base", min(greedy.values()), ">=", bench.recipe.sft.min_greedy),
-        Gate.of("dry-run mean reward", _mean(dry), ">=", bench.recipe.warm_start.min_dry_run),
-        Gate.of("tasks with reward variance", len(selection["usable"]), ">=", rl.tasks_per_step),
-    )
-    passed = bool(rate.passed) and all(check.passed for check in checks)
+    judged = judgement.environment(bench.recipe, base, greedy, proof, dry, len(selection["usable"]))
     return Step(
         number=1,
         name="environment",
-        status="passed" if passed else "failed",
-        gate=rate,
-        checks=checks,
+        status=judged.status,
+        gate=judged.gate,
+        checks=judged.checks,
         summary=(
             f"{proof['n_tasks']} tasks proven; {len(dry)} dry-run trials, {n_broken} system errors; "
             f"{len(selection['usable'])} of {selection['n_pool']} training tasks have reward variance"
@@ -181,7 +148,7 @@ def _report(
             "clean_base_greedy": dict(greedy),
             "base_sft": {k: v for k, v in base.items() if k != "losses"},
             "warm_start": warm,
-            "dry_run_mean_reward": _mean(dry),
+            "dry_run_mean_reward": mean_reward(dry),
             "n_usable": len(selection["usable"]),
         },
         look_at=("tasks", "dry-run", "state/oracles.json"),

@@ -6,9 +6,10 @@ lucky draws), and the gate is a paired interval over tasks, clustered by world.
 
 from __future__ import annotations
 
+from journeyman.ladder import judgement
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.evaluate import Evaluation
-from journeyman.ladder.report.figures import Column, Gate, Table
+from journeyman.ladder.report.figures import Column, Table
 from journeyman.ladder.report.model import Step
 from journeyman.ladder.rl import job_of, train
 from journeyman.ladder.summaries import gains
@@ -31,13 +32,7 @@ def run_step(bench: Bench) -> Step:
     final = bench.evaluate_current(after, tasks)
     gained = gains(base, final, a="warm start", b="overfit", confidence=confidence, seed=bench.recipe.seed)
     difference = gained.mean_reward
-    gate = Gate.of(
-        "low end of the gain in mean reward",
-        difference.low,
-        ">",
-        bench.recipe.gates.min_overfit_gain,
-        detail=f"{difference.value:+.3f}, {difference.interval}, {difference.n_tasks} tasks",
-    )
+    judged = judgement.overfit(bench.recipe.gates, difference)
     rows = tuple(
         (name, s.mean_reward, s.pass_1)
         for name, s in (
@@ -59,8 +54,9 @@ def run_step(bench: Bench) -> Step:
     return Step(
         number=4,
         name=NAME,
-        status="passed" if gate.passed else "failed",
-        gate=gate,
+        status=judged.status,
+        gate=judged.gate,
+        checks=judged.checks,
         summary=f"mean reward {rows[0][1].value:.3f} -> {rows[1][1].value:.3f} on {len(tasks)} tasks x {n} trials",
         evidence={
             "reward_by_step": [r["mean_reward"] for r in records],

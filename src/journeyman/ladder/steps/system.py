@@ -10,8 +10,9 @@ import numpy as np
 
 from journeyman.clock import Stopwatch
 from journeyman.harness import HARNESSES
+from journeyman.ladder import judgement
 from journeyman.ladder.bench import Bench
-from journeyman.ladder.report.figures import Column, Gate, Table
+from journeyman.ladder.report.figures import Column, Table
 from journeyman.ladder.report.model import Step
 from journeyman.train.layout import layout_of
 from journeyman.train.packing import grouped_batches
@@ -40,20 +41,7 @@ def run_step(bench: Bench) -> Step:
     computed = sum(len(layout.ids) for layout in layouts)
     over_cap = sum(sum(lengths[i] for i in b) > rl.micro_batch_tokens and len(b) > 1 for b in batches)
     probes = [_probe(bench, max(1, concurrency // part)) for part in PROBE_PARTS]
-    gate = Gate.of(
-        "KV slots per wanted trial",
-        by_memory / wanted,
-        ">=",
-        1.0,
-        detail=f"{by_memory} rows of {row_bytes} bytes fit; (S + 1) x groups x trials = {wanted}",
-    )
-    check = Gate.of(
-        "micro-batches over the token cap",
-        over_cap,
-        "==",
-        0,
-        detail=f"cap {rl.micro_batch_tokens}, {len(batches)} a step",
-    )
+    judged = judgement.system(by_memory, row_bytes, wanted, over_cap, rl.micro_batch_tokens, len(batches))
     table = Table(
         title="Decoding speed by concurrency, warm-started policy",
         columns=(
@@ -69,9 +57,9 @@ def run_step(bench: Bench) -> Step:
     return Step(
         number=3,
         name="system",
-        status="passed" if gate.passed and check.passed else "failed",
-        gate=gate,
-        checks=(check,),
+        status=judged.status,
+        gate=judged.gate,
+        checks=judged.checks,
         summary=f"synchronous, staleness {STALENESS}: {concurrency} trials at once, {len(batches)} micro-batches",
         evidence={
             "rows_by_kv_memory": by_memory,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.ladder import judgement
 from journeyman.ladder.bench import Bench
-from journeyman.ladder.report.figures import Gate
 from journeyman.ladder.report.model import Step
 from journeyman.tokens.audit import retokenised
 from journeyman.tokens.context import Columns
@@ -36,33 +36,14 @@ def run_step(bench: Bench) -> Step:
     trainer = bench.trainer("warm_start")
     gap = _gap(contexts, trainer.forward_logprobs(rows))
     tripped = _gap(contexts, _moved(trainer).forward_logprobs(rows))
-    gates = bench.recipe.gates
-    gate = Gate.of(
-        "mean abs logprob gap, engine against trainer, fp32",
-        gap.mean,
-        "<",
-        gates.max_logprob_gap,
-        detail=f"{gap.n} sampled tokens of {len(rows)} trials; max {gap.max:.2e}",
-    )
-    checks = (
-        Gate.of("99 % quantile of the abs logprob gap", gap.q99, "<", gates.max_logprob_gap_q999),
-        Gate.of("sampled turns whose ids differ in the trainer's rows", changed, "==", 0),
-        Gate.of(
-            "mean gap after moving one weight by hand",
-            tripped.mean,
-            ">=",
-            gates.max_logprob_gap,
-            detail="the alarm must ring: a gate that cannot fail is not a gate",
-        ),
-    )
-    passed = bool(gate.passed) and all(check.passed for check in checks)
+    judged = judgement.tokens(bench.recipe.gates, gap, tripped, len(rows), changed)
     bench.say(f"logprob gap {gap.mean:.1e} over {gap.n} tokens; perturbed {tripped.mean:.1e}")
     return Step(
         number=2,
         name="tokens",
-        status="passed" if passed else "failed",
-        gate=gate,
-        checks=checks,
+        status=judged.status,
+        gate=judged.gate,
+        checks=judged.checks,
         summary=(
             f"{audit.turns} sampled turns kept as ids; re-tokenising their text would have changed "
             f"{len(audit.changed)} of them ({audit.changed_share:.1%})"

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from journeyman.evals.score import Difference
 from journeyman.evals.tally import score_of
+from journeyman.ladder import judgement
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.evaluate import Evaluation
-from journeyman.ladder.report.figures import Curve, Gate, Point, Series
+from journeyman.ladder.judgement import LAST_STEPS
+from journeyman.ladder.report.figures import Curve, Point, Series
 from journeyman.ladder.report.model import Step
 from journeyman.ladder.rl import job_of, train
 from journeyman.ladder.summaries import gains, graded_trials
 from journeyman.train.model import save_model
-
-LAST_STEPS = 3
 
 
 def run_step(bench: Bench) -> Step:
@@ -40,66 +41,30 @@ def run_step(bench: Bench) -> Step:
     gained = gains(
         before, after, a="warm start", b="trained", confidence=recipe.evaluation.confidence, seed=recipe.seed
     )
-    return _report(bench, records, before, after, gained.pass_1.model_dump(mode="json"))
+    return _report(bench, records, before, after, gained.pass_1)
 
 
-def _report(
-    bench: Bench, records: list[dict[str, Any]], before: list[Any], after: list[Any], gain: dict[str, Any]
-) -> Step:
-    gates = bench.recipe.gates
-    last = records[-LAST_STEPS:]
-    reward = sum(r["mean_reward"] for r in last) / len(last)
+def _report(bench: Bench, records: list[dict[str, Any]], before: list[Any], after: list[Any], gain: Difference) -> Step:
     k = bench.recipe.evaluation.samples
-    pass_k = [score_of(graded_trials(s), f"pass@{k}").value or 0.0 for s in (before, after)]
-    entropies = [r["entropy"] for r in records]
-    collapsed = entropies[-1] < 0.1 * entropies[0] and pass_k[1] < pass_k[0]
-    n_trials = sum(r["n_trials"] for r in records)
-    n_broken = sum(r["n_trials"] - r["n_graded"] for r in records)
-    gate = Gate.of(
-        f"mean train reward of the last {len(last)} steps",
-        reward,
-        ">",
-        gates.min_final_reward,
-        detail=f"from {records[0]['mean_reward']:.3f} in step 1, {records[0]['n_trials']} trials a step",
-    )
-    checks = (
-        Gate.of(
-            "largest mean logprob gap of any step", max(r["gap_mean"] for r in records), "<", gates.max_logprob_gap
-        ),
-        Gate.of("share of trials without a valid reward", n_broken / n_trials, "<", gates.max_system_error_rate),
-        Gate.of(
-            "collapse: entropy below a tenth of its start while pass@k fell",
-            float(collapsed),
-            "==",
-            0,
-            detail=f"entropy {entropies[0]:.3f} -> {entropies[-1]:.3f}; pass@{k} {pass_k[0]:.3f} -> {pass_k[1]:.3f}",
-        ),
-        Gate.of(
-            "low end of the gain in dev pass@1",
-            gain["low"],
-            ">",
-            gates.min_dev_gain,
-            detail=f"{gain['value']:+.3f} over {gain['n_tasks']} dev tasks",
-        ),
-    )
-    passed = bool(gate.passed) and all(check.passed for check in checks)
-    bench.say(f"train reward {records[0]['mean_reward']:.3f} -> {reward:.3f} (last {len(last)} steps)")
+    before_k, after_k = (score_of(graded_trials(s), f"pass@{k}").value or 0.0 for s in (before, after))
+    judged = judgement.train(bench.recipe, records, (before_k, after_k), gain)
+    bench.say(f"train reward {records[0]['mean_reward']:.3f} -> {judged.gate.value:.3f} (last {LAST_STEPS} steps)")
     return Step(
         number=6,
         name="train",
-        status="passed" if passed else "failed",
-        gate=gate,
-        checks=checks,
+        status=judged.status,
+        gate=judged.gate,
+        checks=judged.checks,
         summary=f"{len(records)} steps: reward {records[0]['mean_reward']:.3f} -> {records[-1]['mean_reward']:.3f}",
         evidence={
             "reward_by_step": [r["mean_reward"] for r in records],
             "pass_1_by_step": [r["pass_1"] for r in records],
             "live_groups_by_step": [r["live_groups"] for r in records],
             "dropped_share_by_step": [r["dropped_share"] for r in records],
-            "entropy_by_step": entropies,
+            "entropy_by_step": [r["entropy"] for r in records],
             "turns_per_trial_by_step": [r["turns_per_trial"] for r in records],
             "errors_per_trial_by_step": [r["errors_per_trial"] for r in records],
-            "gain_dev_pass_1": gain,
+            "gain_dev_pass_1": gain.model_dump(mode="json"),
         },
         timing={
             "mean_step_s": sum(r["wall_s"] for r in records) / len(records),

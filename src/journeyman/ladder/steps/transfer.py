@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from journeyman.evals.behaviour import METRICS, behaviour_of
 from journeyman.evals.tally import score_of
 from journeyman.harness import HARNESSES
+from journeyman.ladder import judgement
 from journeyman.ladder.bench import ROLES, Bench
 from journeyman.ladder.evaluate import Evaluation
-from journeyman.ladder.report.figures import Column, Gate, Table
+from journeyman.ladder.report.figures import Column, Table
 from journeyman.ladder.report.model import Step
 from journeyman.ladder.report.sections import BehaviourRow, FamilyRow, Gains, ModelRow, Transfer
 from journeyman.ladder.summaries import Summary, behaviour_records, gains, graded_trials
@@ -68,29 +69,20 @@ def run_step(bench: Bench) -> tuple[Step, Findings]:
 def _report(bench: Bench, transfer: tuple[Transfer, ...], after: list[Summary], second: list[Summary]) -> Step:
     by_harness = {t.harness: t.gains.pass_1 for t in transfer}
 
-    def gate(harness: str) -> Gate:
-        d = by_harness[harness]
-        return Gate.of(
-            f"low end of the gain in test pass@1 under {harness}",
-            d.low,
-            ">",
-            bench.recipe.gates.min_test_gain,
-            detail=f"{d.value:+.3f}, {d.interval}, {d.n_tasks} tasks in {d.n_worlds} worlds",
-        )
-
-    main, check = gate(SECOND), gate(TRAINED_UNDER)
-    passed = bool(main.passed and check.passed)
+    judged = judgement.transfer(
+        bench.recipe.gates, (SECOND, by_harness[SECOND]), (TRAINED_UNDER, by_harness[TRAINED_UNDER])
+    )
     d = by_harness[SECOND]
-    shown = bool(main.passed) and d.low is not None and d.low > 0  # a threshold below 0 judges nothing
-    word = "transfers" if shown else "does not transfer" if not main.passed else "is not shown to transfer"
+    shown = bool(judged.gate.passed) and d.low is not None and d.low > 0  # a threshold below 0 judges nothing
+    word = "transfers" if shown else "does not transfer" if not judged.gate.passed else "is not shown to transfer"
     summary = f"the gain {word} to the second harness: pass@1 {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
     bench.say(summary)
     return Step(
         number=7,
         name="transfer",
-        status="passed" if passed else "failed",
-        gate=main,
-        checks=(check,),
+        status=judged.status,
+        gate=judged.gate,
+        checks=judged.checks,
         summary=summary,
         evidence={"harness_by_weights": {h: d.model_dump(mode="json") for h, d in by_harness.items()}},
         tables=(_budget_table(bench, "toolbelt", after), _budget_table(bench, SECOND, second)),
