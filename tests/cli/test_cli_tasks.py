@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,7 +62,13 @@ def test_built_tasks_pass_both_checks_also_against_a_rebuild(run, built):
     tasks = run("tasks", "check", str(built / "tasks" / "train"), "--json")
     assert json.loads(tasks.out) == {"tasks": 4, "problems": {}, "warnings": {}}
     worlds = run("worlds", "check", str(built), "--seed", "12345", "--json")
-    assert json.loads(worlds.out) == {"tasks": 8, "splits": ["dev", "train"], "rebuilt": True, "findings": []}
+    assert json.loads(worlds.out) == {
+        "tasks": 8,
+        "splits": ["dev", "train"],
+        "rebuilt": True,
+        "proven": False,
+        "findings": [],
+    }
     assert (tasks.code, worlds.code) == (0, 0)
 
 
@@ -101,3 +110,40 @@ def test_a_directory_without_tasks_is_a_usage_error(run, tmp_path, verb):
     assert run(verb, "check", str(tmp_path / "absent")).code == 2
     (tmp_path / "tasks").mkdir()
     assert run(verb, "check", str(tmp_path)).code == 2
+
+
+WAIVED = ["--waive", "memory", "--waive", "pids", "--waive", "disk"]
+
+
+def test_oracles_and_controls_are_executed_on_request(run, built):
+    done = run("worlds", "check", str(built), "--prove", *WAIVED, "--json")
+    if done.code == 3:
+        pytest.skip(done.err)
+    assert json.loads(done.out)["findings"] == []
+    assert json.loads(done.out)["proven"] is True
+    assert "8 oracles score 1" in done.err
+    assert done.code == 0
+
+
+def test_an_oracle_that_fails_and_a_control_that_passes_are_named(run, copy):
+    first, second, *_ = sorted((copy / "tasks" / "dev").iterdir())
+    (first / "solution" / "solve.sh").write_text("exit 1\n")
+    answer = json.loads((second / "tests" / "truth.json").read_text())["answer"]
+    controls = json.loads((second / "tests" / "controls.json").read_text())
+    controls[0]["answer"] = answer
+    (second / "tests" / "controls.json").write_text(json.dumps(controls))
+    done = run("worlds", "check", str(copy), "--prove", *WAIVED)
+    if done.code == 3:
+        pytest.skip(done.err)
+    assert done.code == 2
+    assert f"oracle/{first.name}: its oracle does not score 1" in done.err
+    assert f"control/{controls[0]['name']}/{second.name}: a negative control passes" in done.err
+    assert done.out.startswith("8 tasks, 2 findings")
+
+
+def test_a_machine_without_a_sandbox_refuses_to_prove(built, tmp_path):
+    command = [sys.executable, "-m", "journeyman.cli.main", "worlds", "check", str(built), "--prove"]
+    environment = {**os.environ, "JOURNEYMAN_BWRAP": str(tmp_path / "absent")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3
+    assert "no bubblewrap" in done.stderr

@@ -58,14 +58,18 @@ def build(seed: int, split: str, count: int, tasks_per_world: int, out: Path, as
     "check",
     "Check built worlds: whole, unmixed and, given the seed, equal to a rebuild.",
     "journeyman worlds check runs/worlds --seed 1",
+    "journeyman worlds check runs/worlds --prove",
 )
 @DIRECTORY
 @click.option("--seed", type=int, help="Build everything again with this seed, gates included, and compare the bytes.")
-def check(directory: Path, seed: int | None, as_json: bool) -> int:
+@click.option("--prove", is_flag=True, help="Execute every oracle and grade every negative control in sandboxes.")
+@click.option("--waive", multiple=True, metavar="LIMIT", help="With --prove: a sandbox limit that may be missing.")
+def check(directory: Path, seed: int | None, prove: bool, waive: tuple[str, ...], as_json: bool) -> int:
     """Check what `worlds build` wrote to DIRECTORY. Exit code 2 when something does not hold.
 
     Every task loads; its world's files are those that were published; no world serves two splits. With --seed, all of
-    it is built again: gates must pass, and truth, tests and files must come out the same.
+    it is built again: gates must pass, and truth, tests and files must come out the same. With --prove, every document
+    is read, every oracle must score 1 and every negative control must fail, in sandboxes (exit 3 where there is none).
     """
     from journeyman.errors import InputError
 
@@ -77,11 +81,21 @@ def check(directory: Path, seed: int | None, as_json: bool) -> int:
         for split in splits:
             progress(f"building split {split.name} again")
             findings += _rebuilt(split, [task for task in tasks if task.split == split.name], seed)
+    if prove and tasks and not findings:
+        findings += _unproven(tasks, frozenset(waive))
     for finding in findings:
         warn(finding)
     if as_json:
         names = [split.name for split in splits]
-        print_json({"tasks": len(tasks), "splits": names, "rebuilt": seed is not None, "findings": findings})
+        print_json(
+            {
+                "tasks": len(tasks),
+                "splits": names,
+                "rebuilt": seed is not None,
+                "proven": prove,
+                "findings": findings,
+            }
+        )
     else:
         click.echo(f"{len(tasks)} tasks, {len(findings)} findings: {directory}")
     return InputError.exit_code if findings else 0
@@ -124,6 +138,16 @@ def _mixed(tasks: list[Task]) -> Iterator[str]:
         refuse_shared_content(tasks)
     except InputError as error:
         yield str(error)
+
+
+def _unproven(tasks: list[Task], waive: frozenset[str]) -> list[str]:
+    """What the proofs of the tasks find wrong."""
+    from journeyman.ladder.proving import findings_of, prove_tasks
+
+    progress(f"executing {len(tasks)} oracles in sandboxes")
+    proof = prove_tasks(tasks, waive)
+    progress(f"{proof['n_oracles_scoring_1']} oracles score 1, {proof['n_controls_failing']} controls fail")
+    return findings_of(proof)
 
 
 def _rebuilt(split: Path, tasks: list[Task], seed: int) -> Iterator[str]:

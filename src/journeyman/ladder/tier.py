@@ -32,6 +32,15 @@ class Tier:
     warnings: tuple[str, ...]
 
 
+def strict_tier(waive: frozenset[str]) -> Tier:
+    """The isolating tier, with nothing waived but what was asked for: starting a sandbox refuses any other lack.
+
+    Raises:
+        EnvironmentMissing: there is none here.
+    """
+    return Tier(PROVIDERS["bwrap"](), waive, ())
+
+
 def choose_tier(wanted: str, waive: frozenset[str]) -> Tier:
     """The tier for ``auto`` or a provider's name.
 

@@ -32,10 +32,18 @@ class Workshop:
         label: owner of every sandbox this run starts.
     """
 
-    def __init__(self, run: RunDirectory) -> None:
+    def __init__(self, run: RunDirectory, tier: Tier | None = None, label: str | None = None) -> None:
+        """
+        Args:
+            run: the run directory.
+            tier: where untrusted actions run; by default what the recipe asks for.
+            label: by default the run's.
+        """
         self.run = run
         self.recipe: QuickstartRecipe = run.recipe
-        self.label = run.label
+        self.label = label or run.label
+        if tier is not None:
+            self.tier = tier
         self._contexts: dict[str, ToolContext] = {}
 
     @cached_property
