@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,22 +89,26 @@ def save_checkpoint(
     final = root / f"{PREFIX}{step:08d}"
     staging = root / f".{final.name}.{os.getpid()}.tmp"
     shutil.rmtree(staging, ignore_errors=True)
-    files = {
-        WEIGHTS_FILE: weights_bytes(named_weights(model)),
-        OPTIMIZER_FILE: weights_bytes(optimizer.state()),
-        CONFIG_FILE: config_text(model).encode(),
-    }
-    state = {"step": step, "sha256": {name: sha256(data) for name, data in files.items()}, "extra": dict(extra)}
+    digests: dict[str, str] = {}
     try:
-        for name, data in files.items():
+        for name, data in _files(model, optimizer):
             durable.write_bytes(staging / name, data)
-        durable.write_json(staging / STATE_FILE, state)
+            digests[name] = sha256(data)
+            del data  # before the next file is made
+        durable.write_json(staging / STATE_FILE, {"step": step, "sha256": digests, "extra": dict(extra)})
         durable.publish_directory(staging, final)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     for old in _all(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return final
+
+
+def _files(model: CausalLM, optimizer: PolicyOptimizer) -> Iterator[tuple[str, bytes]]:
+    """The files of a checkpoint one after the other, so that no two of them need memory at the same time."""
+    yield WEIGHTS_FILE, weights_bytes(named_weights(model))
+    yield OPTIMIZER_FILE, weights_bytes(optimizer.state())
+    yield CONFIG_FILE, config_text(model).encode()
 
 
 def latest(root: Path) -> Path | None:
