@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
 import shutil
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -95,6 +98,16 @@ class Bench:
     def forget(self) -> None:
         """The engine's weights were changed by training: no role is loaded any more."""
         self._loaded = None
+
+    def rest(self) -> None:
+        """Give the memory of a large model's engine and trainers back to the system; the next use makes them again."""
+        if PROFILES[self.recipe.profile].pretrained:
+            self.__dict__.pop("rollouts", None)
+            self.__dict__.pop("engine", None)
+            self.forget()
+            gc.collect()
+            with contextlib.suppress(OSError, AttributeError):  # a C library other than glibc
+                ctypes.CDLL(None).malloc_trim(0)
 
     def drop_checkpoints(self, *place: str) -> None:
         """Remove the checkpoints below ``place``, whose stage is complete, unless the recipe keeps them."""

@@ -95,7 +95,7 @@ SMOLLM2 = Profile(
             "max_steps": 24,
             "restart_by": 20,
             "heldout_traces": 8,
-            "min_greedy": 0.2,
+            "min_greedy": 0.1,
             "max_final_loss": 0.15,
         },
         "warm_start": {

@@ -109,6 +109,7 @@ def _run(directory: RunDirectory, meter: CpuMeter, say: Callable[[str], None]) -
 def _walk(bench: Bench, meter: CpuMeter, number: int, name: str) -> dict[str, Any]:
     bench.say(f"step {number} {name}")
     watch, cpu_before = Stopwatch(), meter.seconds()
+    bench.rest()
     step, sections = STEPS[name](bench)
     timed = step.model_copy(update={"wall_s": watch.elapsed_s, "cpu_s": max(0.0, meter.seconds() - cpu_before)})
     bench.say(f"step {number} {name}: {timed.status}; {timed.wall_s:.1f} s wall, {timed.cpu_s:.1f} s CPU")
