@@ -40,6 +40,7 @@ def test_a_program_that_forgets_its_sandbox_and_meter_leaves_nothing(provider: P
     with start(label, provider.name, "exit") as process:
         assert process.wait(timeout=20) == 0
     assert traces(label) == {}
+    assert not any(b"616161" in line for line in command_lines())
 
 
 def test_what_a_killed_program_left_is_listed_as_orphaned_and_reaped(provider: Provider, label: str) -> None:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from journeyman.deadline import Deadline
 from journeyman.errors import InputError
-from journeyman.sandbox import cgroup, hierarchy, reaper, supervisor
+from journeyman.sandbox import cgroup, hierarchy, proctree, reaper, supervisor
 from journeyman.sandbox.errors import SandboxStartFailed
 from journeyman.sandbox.identity import Identity
-from journeyman.sandbox.protocol import AGENT_ROOT, SandboxIds, SandboxInfos, SandboxSpec
+from journeyman.sandbox.protocol import AGENT_ROOT, KILL_GRACE_S, SandboxIds, SandboxInfos, SandboxSpec
 from journeyman.sandbox.recipe import environment_variables
 from journeyman.sandbox.session import Session
 
@@ -107,6 +107,8 @@ class Plain:
 
         def clean(sandbox_id: str) -> SandboxIds:
             self._live.pop(sandbox_id, None)
+            if group is None:  # what a command left in the background is no descendant of the supervisor any more
+                proctree.kill_at_home_in(root, Deadline.after(KILL_GRACE_S, "end of background processes"))
             shutil.rmtree(root, ignore_errors=True)
             return [str(root)] if root.exists() else []
 

@@ -72,6 +72,17 @@ def at_home_in(directory: Path) -> list[int]:
     return found
 
 
+def kill_at_home_in(directory: Path, deadline: Deadline) -> None:
+    """Kill every process that ``at_home_in`` finds, until none is left or the deadline has passed."""
+    while alive := [pid for pid in at_home_in(directory) if not is_zombie(pid)]:
+        for pid in alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if deadline.has_passed:
+            return
+        time.sleep(0.002)
+
+
 def is_zombie(pid: int) -> bool:
     """Whether the process is dead (gone, or not yet reaped)."""
     try:
