@@ -85,8 +85,8 @@ class RlSection(Section):
 
     tasks_per_step: int = Field(32, ge=2)
     trials_per_task: int = Field(8, ge=2)
-    overfit_steps: int = Field(6, ge=1)
-    train_steps: int = Field(14, ge=1)
+    overfit_steps: int = Field(5, ge=1)
+    train_steps: int = Field(12, ge=1)
     lr: float = Field(3e-4, gt=0)
     loss: Literal["dppo_tv", "dppo_kl", "glm5", "ppo", "cispo", "reinforce"] = "dppo_tv"
     aggregation: Literal["prompt", "sequence", "token", "drgrpo"] = "prompt"
@@ -102,7 +102,7 @@ class AblationSection(Section):
 
     aggregations: tuple[Literal["prompt", "sequence", "token", "drgrpo"], ...] = ("prompt", "token")
     seeds: int = Field(2, ge=2)
-    steps: int = Field(4, ge=1)
+    steps: int = Field(3, ge=1)
     samples: int = Field(2, ge=1, description="dev samples per task and arm")
     processes: int = Field(2, ge=1)
 

@@ -110,4 +110,4 @@ class Workshop:
 
     def verifier(self) -> BatchVerifier:
         """A fresh verifier for one batch."""
-        return BatchVerifier(self.provider, self.environment, self.label, waive=self.tier.waive)
+        return BatchVerifier(self.provider, self.environment, self.label, waive=self.tier.waive, one_batch=True)

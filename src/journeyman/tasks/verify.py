@@ -71,6 +71,7 @@ class BatchVerifier:
         environment: gives them the interpreter and the fork server.
         label: owner, for ``Provider.list`` and ``reap``.
         waive: limits that may stay unenforced.
+        one_batch: all calls of ``grade`` until ``close`` are one batch and share its sandbox; else each has its own.
     """
 
     def __init__(
@@ -80,8 +81,12 @@ class BatchVerifier:
         label: str,
         *,
         waive: frozenset[str] = frozenset(),
+        one_batch: bool = False,
     ) -> None:
         self.provider, self.environment, self.label, self.waive = provider, environment, label, waive
+        self._one_batch = one_batch
+        self._loaded: set[str] = set()
+        self._longest_s = 0.0
         self._sandbox: Sandbox | None = None
         self._leaks: list[SandboxLeak] = []
         self._room = make_scratch(label)
@@ -120,10 +125,15 @@ class BatchVerifier:
                 verdicts[index] = prepared
             else:
                 frames[index] = prepared
+        longest_s = max((frame.timeout_s for frame in frames.values()), default=0.0)
+        if longest_s > self._longest_s or not self._sources() <= self._loaded:  # both are the server's from its start
+            self._longest_s = max(longest_s, self._longest_s)
+            self._end_sandbox()
         try:
             self._grade_frames(frames, verdicts)
         finally:
-            self._end_sandbox()
+            if not self._one_batch:
+                self._end_sandbox()
         return [verdicts[index] for index in range(len(items))]
 
     def _prepared(self, item: GradeItem) -> _Frame | Verdict:
@@ -152,15 +162,19 @@ class BatchVerifier:
             self._leaks.append(error)
             return verifier_error(VerifierCrashed(str(error)))
 
+    def _sources(self) -> set[str]:
+        """Names of the check sources that the batch has needed so far."""
+        return {path.name for path in (self._room / "checks").iterdir()}
+
     def _grade_frames(self, frames: dict[int, _Frame], verdicts: dict[int, Verdict]) -> None:
         waiting = deque(frames)
-        longest_s = max((frame.timeout_s for frame in frames.values()), default=0.0)
-        spec = grader_spec(self._room, self.label, self.environment, longest_s, self.waive)
+        spec = grader_spec(self._room, self.label, self.environment, self._longest_s, self.waive)
         losses = 0
         while waiting:
             index = waiting[0]
             try:
                 if self._sandbox is None:
+                    self._loaded = self._sources()
                     self._sandbox = self.provider.create(spec)
                 verdicts[index] = self._grade_frame(self._sandbox, frames[index])
             except (SandboxLost, SandboxStartFailed) as error:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
 from typing import Protocol
 
 from journeyman.engines.protocol import Engine, Sampling, TurnRequest, TurnResult
@@ -23,6 +25,8 @@ from journeyman.trials.outcome import outcome_of
 from journeyman.trials.record import Trial, TrialRequest
 
 DELIVERABLE = "answer.json"
+PORTION = 32
+"""Ended trials that go to the verifier together."""
 
 ToolsOf = Callable[[Task], ToolContext]
 
@@ -65,20 +69,20 @@ class InlineExecutor:
         """
         attempts: list[list[Trial]] = [[] for _ in requests]
         open_indices = list(range(len(requests)))
-        for attempt in range(1, self.max_attempts + 1):
-            trials = self._converse([requests[i] for i in open_indices], attempt)
-            for index, trial in zip(open_indices, trials, strict=True):
-                attempts[index].append(trial)
-            open_indices = [i for i in open_indices if _retries(attempts[i][-1])]
-            if not open_indices:
-                break
-        everything = [trial for group in attempts for trial in group]
-        _grade(everything, grader)
-        return everything
+        with Grading(grader) as grading:
+            for attempt in range(1, self.max_attempts + 1):
+                trials = self._converse([requests[i] for i in open_indices], attempt, grading)
+                for index, trial in zip(open_indices, trials, strict=True):
+                    attempts[index].append(trial)
+                open_indices = [i for i in open_indices if _retries(attempts[i][-1])]
+                if not open_indices:
+                    break
+            grading.finish()
+        return [trial for group in attempts for trial in group]
 
-    def _converse(self, requests: Sequence[TrialRequest], attempt: int) -> list[Trial]:
+    def _converse(self, requests: Sequence[TrialRequest], attempt: int, grading: Grading) -> list[Trial]:
         running: dict[str, tuple[TrialRequest, Conversation]] = {}
-        errors: dict[str, BaseException] = {}
+        ended: dict[str, Trial] = {}
         firsts = []
         for request in requests:
             conversation = Conversation(request.harness, self.tokenizer, self.tools_of(request.task), self.max_context)
@@ -88,21 +92,68 @@ class InlineExecutor:
 
         def respond(result: TurnResult) -> TurnRequest | None:
             request, conversation = running[result.trial]
+            error: Exception | None = None
+            ids = None
             try:
                 ids = conversation.respond(result)
-            except Exception as error:  # the boundary of one trial: whatever escapes is attributed to it alone
-                errors[result.trial] = error
-                return None
-            return None if ids is None else self._turn(request, conversation, ids, attempt)
+            except Exception as escaped:  # the boundary of one trial: whatever escapes is attributed to it alone
+                error = escaped
+            if ids is not None:
+                return self._turn(request, conversation, ids, attempt)
+            ended[result.trial] = _ended(request, conversation, error, attempt)
+            grading.add(ended[result.trial])
+            return None
 
         self.engine.converse(firsts, respond)
-        return [_ended(*running[r.trial_id], errors.get(r.trial_id), attempt) for r in requests]
+        return [ended[request.trial_id] for request in requests]
 
     def _turn(self, request: TrialRequest, conversation: Conversation, ids: list[int], attempt: int) -> TurnRequest:
         key = key64(self.seed, *request.stream, attempt, len(conversation.turns))
         stop = frozenset({self.tokenizer.special("<|im_end|>")})
         sampling = Sampling(request.harness.max_new_tokens, request.temperature, stop)
         return TurnRequest(request.trial_id, ids, key, sampling)
+
+
+class Grading:
+    """Grades trials as they end, in a thread beside the decoding: the verifier works in another process anyway.
+
+    Verdicts depend on the trials alone, so neither the order nor the size of the portions matters. A context manager:
+    leaving it waits for the portion at work and drops the others.
+    """
+
+    def __init__(self, grader: Grader) -> None:
+        self._grader = grader
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="grading")
+        self._waiting: list[Trial] = []
+        self._all: list[Trial] = []
+        self._portions: list[Future[None]] = []
+
+    def __enter__(self) -> Grading:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def add(self, trial: Trial) -> None:
+        """Take a trial that ended; one with an error already has its outcome."""
+        if trial.outcome is None:
+            self._waiting.append(trial)
+            self._all.append(trial)
+        if len(self._waiting) >= PORTION:
+            self._submit()
+
+    def finish(self) -> None:
+        """Wait for every verdict. A broken verifier is asked once more, then the trial stays a verifier error."""
+        self._submit()
+        for portion in self._portions:
+            portion.result()
+        _judge([t for t in self._all if t.verdict is not None and t.verdict.kind == "verifier_error"], self._grader)
+
+    def _submit(self) -> None:
+        portion, self._waiting = self._waiting, []
+        self._portions.append(self._pool.submit(_judge, portion, self._grader))
 
 
 def final_attempts(trials: Sequence[Trial]) -> list[Trial]:
@@ -134,14 +185,11 @@ def _retries(trial: Trial) -> bool:
     return trial.outcome is not None and trial.outcome.retry
 
 
-def _grade(trials: Sequence[Trial], grader: Grader) -> None:
-    """Give every trial without an error its verdict; a broken verifier is asked once more, then stays an error."""
-    waiting = [trial for trial in trials if trial.outcome is None]
-    for _ in range(2):
-        items = [GradeItem(t.request.trial_id, t.request.task, t.artifacts) for t in waiting]
-        for trial, verdict in zip(waiting, grader.grade(items), strict=True):
-            trial.verdict = verdict
-            trial.outcome = outcome_of(verdict, trial.stop_reason, None)
-        waiting = [t for t in waiting if t.verdict is not None and t.verdict.kind == "verifier_error"]
-        if not waiting:
-            return
+def _judge(trials: Sequence[Trial], grader: Grader) -> None:
+    """Give each trial its verdict and outcome."""
+    if not trials:
+        return
+    items = [GradeItem(t.request.trial_id, t.request.task, t.artifacts) for t in trials]
+    for trial, verdict in zip(trials, grader.grade(items), strict=True):
+        trial.verdict = verdict
+        trial.outcome = outcome_of(verdict, trial.stop_reason, None)
