@@ -86,14 +86,14 @@ class RlSection(Section):
     tasks_per_step: int = Field(32, ge=2)
     trials_per_task: int = Field(8, ge=2)
     overfit_steps: int = Field(5, ge=1)
-    train_steps: int = Field(12, ge=1)
+    train_steps: int = Field(14, ge=1)
     lr: float = Field(3e-4, gt=0)
     loss: Literal["dppo_tv", "dppo_kl", "glm5", "ppo", "cispo", "reinforce"] = "dppo_tv"
     aggregation: Literal["prompt", "sequence", "token", "drgrpo"] = "prompt"
     advantage: Literal["grpo", "grpo_nostd", "rloo", "maxrl"] = "grpo"
     temperature: float = Field(1.0, gt=0)
     micro_batch_tokens: int = Field(4096, ge=512, description="budget of one forward and backward")
-    threads: int = Field(2, ge=1, description="CPU threads of the update")
+    threads: int = Field(1, ge=1, description="CPU threads of the update")
     keep_checkpoints: bool = Field(True, description="after a stage is complete; each is three times the model")
 
 
