@@ -13,8 +13,9 @@ from typing import Any
 
 from journeyman.errors import EnvironmentMissing
 
-UNJUDGED = -1.0
-"""Threshold of a gain that is measured and printed, and too small a sample to decide anything: it always holds."""
+UNJUDGED = -100.0
+"""Threshold of a gain that is measured and printed, in a sample too small to decide anything: every interval lies above
+it, even a t interval of two worlds."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ SMOLLM2 = Profile(
         "Its weights come from a 4-bit file (Q4_1) and are not the original ones. Four tool tags that its vocabulary "
         "lacks were added with the mean of all embeddings; it had never seen them.",
         "Tasks, steps and samples are few, so that a laptop's processor can do them: the gains of steps 4, 6 and 7 are "
-        "measured and printed with their intervals, and the recipe sets their thresholds to -1, so they decide "
+        "measured and printed with their intervals, and the recipe sets their thresholds to -100, so they decide "
         "nothing. This run shows that the loop carries a real model, not that reinforcement learning improved it.",
     ),
     pretrained=True,
