@@ -84,7 +84,7 @@ FAILS: list[tuple[str, str, Facts]] = [
     ("environment", "dry-run mean reward", {"dry": [trial("passed", 0.05)] * 300}),
     ("environment", "tasks with reward variance", {"n_usable": RECIPE.rl.tasks_per_step - 1}),
     ("tokens", "mean abs logprob gap", {"gap": replace(GAP, mean=GATES.max_logprob_gap)}),
-    ("tokens", "99 % quantile", {"gap": replace(GAP, q99=GATES.max_logprob_gap_q999)}),
+    ("tokens", "99 % quantile", {"gap": replace(GAP, q99=GATES.max_logprob_gap_q99)}),
     ("tokens", "sampled turns whose ids differ", {"n_changed": 1}),
     ("tokens", "mean gap after moving one weight", {"tripped": GAP}),
     ("system", "KV slots per wanted trial", {"rows_that_fit": 255}),

@@ -101,7 +101,7 @@ def tokens(gates: GatesSection, gap: Gap, tripped: Gap, n_trials: int, n_changed
         detail=f"{gap.n} sampled tokens of {n_trials} trials; max {gap.max:.2e}",
     )
     checks = (
-        Gate.of("99 % quantile of the abs logprob gap", gap.q99, "<", gates.max_logprob_gap_q999),
+        Gate.of("99 % quantile of the abs logprob gap", gap.q99, "<", gates.max_logprob_gap_q99),
         Gate.of("sampled turns whose ids differ in the trainer's rows", n_changed, "==", 0),
         Gate.of(
             "mean gap after moving one weight by hand",

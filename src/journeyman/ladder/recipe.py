@@ -119,7 +119,7 @@ class GatesSection(Section):
 
     max_system_error_rate: float = Field(0.01, ge=0, le=1)
     max_logprob_gap: float = Field(1e-4, gt=0, description="mean abs logprob gap, fp32")
-    max_logprob_gap_q999: float = Field(1e-3, gt=0, description="99.9 % quantile of the abs logprob gap, fp32")
+    max_logprob_gap_q99: float = Field(1e-3, gt=0, description="99 % quantile of the abs logprob gap, fp32")
     min_overfit_gain: float = Field(0.0, description="low end of the interval of the gain in mean reward, step 4")
     min_final_reward: float = Field(0.7, ge=0, le=1, description="mean train reward of the last three steps")
     min_dev_gain: float = Field(0.0, description="low end of the interval of the gain in dev pass@1, step 6")

@@ -7,7 +7,7 @@ from typing import Any
 
 from journeyman.digest import sha256_json
 from journeyman.evals.behaviour import CallRecord, TrialRecord
-from journeyman.evals.score import Score
+from journeyman.evals.score import Difference, Score
 from journeyman.evals.tally import GradedTrial, difference_of, score_of
 from journeyman.ladder.report.sections import Gains, Scores
 
@@ -63,6 +63,15 @@ def gains(
     mean = difference_of(first, second, "mean_reward", a=a, b=b, seed=seed, confidence=confidence)
     passed = difference_of(first, second, "pass@1", a=a, b=b, seed=seed, confidence=confidence)
     return Gains(mean_reward=mean, pass_1=passed)
+
+
+def spoken(difference: Difference) -> str:
+    """A difference with its interval in words, also when there is none."""
+    if difference.value is None:
+        return "not measurable"
+    if difference.low is None or difference.high is None:
+        return f"{difference.value:+.3f} (no interval)"
+    return f"{difference.value:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
 
 
 def behaviour_records(summaries: Sequence[Summary]) -> list[TrialRecord]:

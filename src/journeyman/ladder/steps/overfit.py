@@ -12,7 +12,7 @@ from journeyman.ladder.evaluate import Evaluation
 from journeyman.ladder.report.figures import Column, Table
 from journeyman.ladder.report.model import Step
 from journeyman.ladder.rl import job_of, train
-from journeyman.ladder.summaries import gains
+from journeyman.ladder.summaries import gains, spoken
 from journeyman.tasks.task import Task
 
 NAME = "overfit"
@@ -50,14 +50,14 @@ def run_step(bench: Bench) -> Step:
         rows=rows,
         note="intervals: t over worlds; training tasks, so no statement about new ones",
     )
-    bench.say(f"overfit: {difference.value:+.3f} [{difference.low:.3f}, {difference.high:.3f}]")
+    bench.say(f"overfit: {spoken(difference)}")
     return Step(
         number=4,
         name=NAME,
         status=judged.status,
         gate=judged.gate,
         checks=judged.checks,
-        summary=f"mean reward {rows[0][1].value:.3f} -> {rows[1][1].value:.3f} on {len(tasks)} tasks x {n} trials",
+        summary=f"gain in mean reward {spoken(difference)} on {len(tasks)} tasks x {n} trials",
         evidence={
             "reward_by_step": [r["mean_reward"] for r in records],
             "pass_1_by_step": [r["pass_1"] for r in records],

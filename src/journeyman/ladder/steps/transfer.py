@@ -17,7 +17,7 @@ from journeyman.ladder.evaluate import Evaluation
 from journeyman.ladder.report.figures import Column, Table
 from journeyman.ladder.report.model import Step
 from journeyman.ladder.report.sections import BehaviourRow, FamilyRow, Gains, ModelRow, Transfer
-from journeyman.ladder.summaries import Summary, behaviour_records, gains, graded_trials
+from journeyman.ladder.summaries import Summary, behaviour_records, gains, graded_trials, spoken
 
 TRAINED_UNDER = "toolbelt"
 SECOND = "react"
@@ -75,7 +75,7 @@ def _report(bench: Bench, transfer: tuple[Transfer, ...], after: list[Summary], 
     d = by_harness[SECOND]
     shown = bool(judged.gate.passed) and d.low is not None and d.low > 0  # a threshold below 0 judges nothing
     word = "transfers" if shown else "does not transfer" if not judged.gate.passed else "is not shown to transfer"
-    summary = f"the gain {word} to the second harness: pass@1 {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
+    summary = f"the gain {word} to the second harness: pass@1 {spoken(d)}"
     bench.say(summary)
     return Step(
         number=7,

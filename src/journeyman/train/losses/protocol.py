@@ -7,6 +7,7 @@ returns one value per token; the frame (``frame.py``) does the rest once for all
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -108,9 +109,9 @@ class Knobs(BaseModel):
         """``anchored_on``, or what a knob makes of it."""
         return self.anchored_on
 
+    @abstractmethod
     def token_loss(self, x: LossInputs) -> TokenLoss:
         """The loss of each trainable token."""
-        raise NotImplementedError
 
 
 def ratio_of(logp_new: Tensor, logp_anchor: Tensor) -> Tensor:
