@@ -86,7 +86,8 @@ class Worker:
 
 def main(argv: list[str]) -> int:
     """Entry of a worker process: ``ROOT JOB STAGE ARGUMENTS``."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == 1:
         return 1
     root, job, stage, arguments = Path(argv[0]), argv[1], argv[2], json.loads(argv[3])
