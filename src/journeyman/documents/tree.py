@@ -8,6 +8,8 @@ shorter. Importing this module must stay cheap, so ``typing`` is only named for 
 
 from __future__ import annotations
 
+from .errors import UnreadableDocument as UnreadableDocument
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -18,19 +20,6 @@ else:
 
 MAX_SHOWN = 80
 """Characters of a foreign message that an error repeats."""
-
-
-class UnreadableDocument(Exception):
-    """The bytes are not a document of the kind that the name says, or the document is damaged.
-
-    Args:
-        name: file name as given.
-        what: what is wrong, in one clause.
-    """
-
-    def __init__(self, name: str, what: str) -> None:
-        self.name, self.what = name, what
-        super().__init__(f"{name}: {what}")
 
 
 class NoSuchRow(LookupError):
