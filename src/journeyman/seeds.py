@@ -13,9 +13,13 @@ Part = str | int
 
 
 def key64(seed: int, *parts: Part) -> int:
-    """A 64-bit key for the stream named by ``parts`` under ``seed`` (blake2b of the unambiguous encoding)."""
-    text = "\x1f".join([str(seed), *(f"{type(p).__name__}:{p}" for p in parts)])
+    """A 64-bit key for the stream named by ``parts`` under ``seed`` (blake2b of an encoding that no two names share)."""
+    text = "\x1f".join([str(seed), *(f"{type(p).__name__}:{_escaped(p)}" for p in parts)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _escaped(part: Part) -> str:
+    return str(part).replace("\\", "\\\\").replace("\x1f", "\\u")  # a separator inside a word is not one between words
 
 
 def stream(seed: int, *parts: Part) -> random.Random:

@@ -36,6 +36,13 @@ def unmarked(model: type[Word]) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_measurement_that_is_no_finite_number_fails_its_gate_and_is_named(value):
+    gate = Gate.of("gap", value, "<", 1e-4, detail="n = 3")
+    assert (gate.value, gate.passed) == (None, None)
+    assert gate.detail == f"measured {value}; n = 3"
+
+
 def test_every_field_named_like_time_is_marked_as_measuring_time():
     assert unmarked(Report) == ["Step.look_at"]  # where to look, not when
     marked = [

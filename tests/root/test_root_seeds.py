@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from journeyman.clock import Stopwatch, now
 from journeyman.seeds import key64, stream
 
-PARTS = st.lists(st.one_of(st.integers(), st.text(alphabet="ab:1", max_size=4)), max_size=4)
+PARTS = st.lists(st.one_of(st.integers(), st.text(alphabet="ab:1\\\x1fu", max_size=4)), max_size=4)
 
 
 def test_a_stream_is_the_same_in_every_process_and_version():
@@ -20,6 +20,11 @@ def test_a_stream_is_the_same_in_every_process_and_version():
 @given(PARTS, PARTS)
 def test_two_names_are_two_streams_and_a_number_is_not_its_text(first, second):
     assert (key64(7, *first) == key64(7, *second)) == (_named(first) == _named(second))
+
+
+def test_a_separator_inside_a_word_does_not_make_it_two_words():
+    assert key64(7, "a\x1fstr:b") != key64(7, "a", "b")
+    assert key64(7, "a\x1fb") != key64(7, "a\\ub")
 
 
 @given(st.integers(), st.integers())

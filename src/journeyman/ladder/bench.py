@@ -63,7 +63,7 @@ class Bench:
     def shape(self) -> ModelShape:
         """The policy's shape under this recipe and tokenizer: every model of the run has it."""
         counts = self.recipe.model.model_dump(exclude={"tokenizer_size"})
-        kind = "llama" if self.recipe.profile == "smollm2" else "qwen3"
+        kind = "llama" if PROFILES[self.recipe.profile].pretrained else "qwen3"
         return ModelShape(vocab_size=self.workshop.tokenizer.vocab_size, model_type=kind, **counts)
 
     @property

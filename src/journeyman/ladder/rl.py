@@ -89,7 +89,7 @@ def train(job: RlJob, root: Path, rollouts: Rollouts, trainer: TorchTrainer) -> 
         trainer.load_state(folder / "checkpoints" / records[-1]["checkpoint"])
     trainer.push_weights(rollouts.engine, version=len(records))
     for step in range(len(records), job.steps):
-        if records and records[-1]["gap_mean"] >= job.max_gap:
+        if records and not records[-1]["gap_mean"] < job.max_gap:  # also when it is not a number
             break
         records.append(_step(job, step, folder, rollouts, trainer))
     return records

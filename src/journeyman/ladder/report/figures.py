@@ -68,7 +68,9 @@ class Gate(Word):
         detail: str = "",
         measures_time: bool = False,
     ) -> Gate:
-        """A judged gate."""
+        """A judged gate. A measurement that is not a finite number is none: the gate does not pass and says so."""
+        if value is not None and not math.isfinite(value):
+            value, detail = None, f"measured {value}" + (f"; {detail}" if detail else "")
         passed = None if value is None else bool(_HOLDS[comparison](value, threshold))
         return cls(
             metric=metric,
