@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .delimited import read_delimited
 from .doc import read_docx
-from .mail import read_mail
+from .message import read_mail
 from .pdf import read_pdf
 from .sheet import read_xlsx
 from .tree import Tree, UnreadableDocument, brief
