@@ -6,9 +6,10 @@ place for editing and in a diff. Trees are immutable, hold JSON values only and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from .errors import NoSuchAddress
@@ -81,7 +82,7 @@ class Document:
         for node in self.walk():
             if node.address == address:
                 return node
-        near = get_close_matches(address, [node.address for node in self.walk()], n=3)
+        near = nearest_of(address, [node.address for node in self.walk()])
         remedy = f"nearest: {', '.join(near)}" if near else "read the document again for its addresses"
         raise NoSuchAddress(self.name, f"no {address!r} in this {self.format}", place=address, remedy=remedy)
 
@@ -104,3 +105,8 @@ class Document:
         """The inverse of ``as_json``."""
         nodes = tuple(Node.from_json(node) for node in value["nodes"])
         return cls(value["format"], value["name"], nodes, dict(value["metadata"]), tuple(value["warnings"]))
+
+
+def nearest_of(word: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The known words most like ``word``, best first; at most 5,000 are compared, for difflib is slow."""
+    return get_close_matches(word, list(islice(known, 5000)), n=count)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .delimited import read_delimited
-from .doc import read_docx
-from .message import read_mail
-from .pdf import read_pdf
-from .sheet import read_xlsx
+from .csv_tables import read_delimited
+from .docx_tables import read_docx
+from .mail_tables import read_mail
+from .pdf_tables import read_pdf
 from .tree import Tree, UnreadableDocument, brief
+from .xlsx_tables import read_xlsx
 
 READERS = {
     "csv": read_delimited,
