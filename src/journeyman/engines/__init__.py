@@ -8,7 +8,21 @@ template, no text and no tool in here.
 from collections.abc import Callable
 
 from journeyman.engines.errors import ContextOverflow, EngineError
-from journeyman.engines.protocol import Engine, Respond, Sampling, TurnRequest, TurnResult
+from journeyman.engines.protocol import (
+    CAPABILITIES,
+    Engine,
+    KeptSets,
+    KvMode,
+    KvUsage,
+    PauseMode,
+    Respond,
+    Sampling,
+    TopLogprobs,
+    TurnRequest,
+    TurnResult,
+    WeightSource,
+    WeightSpan,
+)
 
 
 def _embedded() -> type:
@@ -27,12 +41,20 @@ ENGINES: dict[str, Callable[[], type]] = {"embedded": _embedded, "scripted": _sc
 """Every engine by name: a function that imports its class, so that naming one in a recipe costs no heavy import."""
 
 __all__ = [
+    "CAPABILITIES",
     "ENGINES",
     "ContextOverflow",
     "Engine",
     "EngineError",
+    "KeptSets",
+    "KvMode",
+    "KvUsage",
+    "PauseMode",
     "Respond",
     "Sampling",
+    "TopLogprobs",
     "TurnRequest",
     "TurnResult",
+    "WeightSource",
+    "WeightSpan",
 ]

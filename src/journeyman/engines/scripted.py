@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from journeyman.engines import drive
 from journeyman.engines.errors import ContextOverflow, EngineError
-from journeyman.engines.protocol import Respond, TurnRequest, TurnResult
-
-if TYPE_CHECKING:
-    import torch
+from journeyman.engines.protocol import (
+    KvMode,
+    KvUsage,
+    PauseMode,
+    Respond,
+    TurnRequest,
+    TurnResult,
+    WeightSource,
+)
 
 
 class ScriptedEngine:
-    """Plays, for each trial, its list of turns in order.
+    """Plays, for each trial, its list of turns in order; one turn per step, in the order of the requests.
 
     Args:
         scripts: per trial the ids of each turn, stop ids written out.
         version: reported with every turn.
         max_len: context limit in tokens, as of any engine.
     """
+
+    capabilities = frozenset({"inflight_update", "spans", "pause_wait", "pause_keep", "seed", "cancel"})
 
     def __init__(
         self, scripts: Mapping[str, Sequence[Sequence[int]]], *, version: int = 0, max_len: int = 4096
@@ -31,6 +38,9 @@ class ScriptedEngine:
         self._version, self._max_len = version, max_len
         self._played: dict[str, int] = {}
         self._length: dict[str, int] = {}
+        self._waiting: deque[TurnRequest] = deque()
+        self._aborted: set[str] = set()
+        self._paused = False
 
     @property
     def version(self) -> int:
@@ -40,58 +50,81 @@ class ScriptedEngine:
     def max_len(self) -> int:
         return self._max_len
 
-    def converse(self, requests: Sequence[TurnRequest], respond: Respond) -> None:
-        """Play trials turn by turn, round robin in the order of the requests."""
-        check_distinct(requests)
-        waiting = deque(requests)
-        try:
-            while waiting:
-                result = self._play(waiting.popleft())
-                following = respond(result)
-                if following is None:
-                    self.release(result.trial)
-                else:
-                    check_same_trial(result, following)
-                    waiting.append(following)
-        except BaseException:
-            self._release_all(requests)
-            raise
+    @property
+    def paused(self) -> bool:
+        return self._paused
 
-    def generate(self, requests: Sequence[TurnRequest]) -> list[TurnResult]:
-        check_distinct(requests)
-        try:
-            return [self._play(request) for request in requests]
-        except BaseException:
-            self._release_all(requests)
-            raise
-
-    def _release_all(self, requests: Sequence[TurnRequest]) -> None:
-        for request in requests:
-            self.release(request.trial)
-
-    def release(self, trial: str) -> None:
-        self._played.pop(trial, None)
-        self._length.pop(trial, None)
-
-    def update_weights(self, state: Mapping[str, torch.Tensor], version: int) -> None:
-        """A script has no weights: only the version it reports changes."""
-        self._version = version
-
-    def close(self) -> None:
-        self._played.clear()
-        self._length.clear()
-
-    def _play(self, request: TurnRequest) -> TurnResult:
-        trial, sampling = request.trial, request.sampling
-        if not request.append:
+    def submit(self, request: TurnRequest) -> None:
+        trial = request.trial
+        if any(other.trial == trial for other in self._waiting):
+            raise EngineError(f"trial {trial!r} has a turn under way")
+        if not request.append and trial not in self._aborted:
             raise EngineError(f"trial {trial!r} appends no token")
-        needed = self._length.get(trial, 0) + len(request.append) + sampling.max_new_tokens
+        needed = self._length.get(trial, 0) + len(request.append) + request.sampling.max_new_tokens
         if needed > self._max_len:
             raise ContextOverflow(trial, needed, self._max_len)
         turn, script = self._played.get(trial, 0), self._scripts.get(trial)
         if script is None or turn >= len(script) or not script[turn]:
             raise EngineError(f"no script for turn {turn + 1} of trial {trial!r}")
-        ids = _until_stop(script[turn][: sampling.max_new_tokens], sampling.stop_ids)
+        self._aborted.discard(trial)
+        self._waiting.append(request)
+
+    def step(self, deadline_s: float = 60.0) -> list[TurnResult]:
+        if self._paused or not self._waiting:
+            return []
+        return [self._play(self._waiting.popleft())]
+
+    def cancel(self, trial: str) -> TurnResult | None:
+        for request in self._waiting:
+            if request.trial == trial:
+                self._waiting.remove(request)
+                return self._abort(request)
+        return None
+
+    def pause(self, mode: PauseMode, *, deadline_s: float = 60.0) -> list[TurnResult]:
+        ended: list[TurnResult] = []
+        if not self._paused and mode != "keep":
+            end = self._play if mode == "wait" else self._abort
+            ended = [end(request) for request in self._waiting]
+            self._waiting.clear()
+        self._paused = True
+        return ended
+
+    def resume(self) -> None:
+        self._paused = False
+
+    def update_weights(
+        self, source: WeightSource, version: int, *, kv: KvMode | None = None, deadline_s: float = 60.0
+    ) -> None:
+        """A script has no weights: only the version it reports changes."""
+        self._version = version
+
+    def usage(self) -> KvUsage:
+        """A script computes nothing; ``tokens`` are those of its trials' contexts."""
+        return KvUsage(sum(self._length.values()), self._max_len, 0, 0, 0)
+
+    def converse(self, requests: Sequence[TurnRequest], respond: Respond) -> None:
+        drive.converse(self, requests, respond)
+
+    def generate(self, requests: Sequence[TurnRequest]) -> list[TurnResult]:
+        return drive.generate(self, requests)
+
+    def release(self, trial: str) -> None:
+        self.cancel(trial)
+        self._aborted.discard(trial)
+        self._played.pop(trial, None)
+        self._length.pop(trial, None)
+
+    def close(self) -> None:
+        self._waiting.clear()
+        self._aborted.clear()
+        self._played.clear()
+        self._length.clear()
+
+    def _play(self, request: TurnRequest) -> TurnResult:
+        trial, sampling = request.trial, request.sampling
+        turn = self._played.get(trial, 0)
+        ids = _until_stop(self._scripts[trial][turn][: sampling.max_new_tokens], sampling.stop_ids)
         self._played[trial] = turn + 1
         self._length[trial] = self._length.get(trial, 0) + len(request.append) + len(ids)
         stopped = ids[-1] in sampling.stop_ids
@@ -100,24 +133,15 @@ class ScriptedEngine:
         zeros = np.zeros(len(ids), dtype=np.float32)
         return TurnResult(trial, ids, zeros, "stop" if stopped else "length", self._version)
 
+    def _abort(self, request: TurnRequest) -> TurnResult:
+        """A turn is played at once, so an aborted one has no token; its script is still to come."""
+        self._aborted.add(request.trial)
+        self._length[request.trial] = self._length.get(request.trial, 0) + len(request.append)
+        return TurnResult(request.trial, [], np.zeros(0, dtype=np.float32), "abort", self._version)
+
 
 def _until_stop(ids: list[int], stop_ids: frozenset[int]) -> list[int]:
     for at, token in enumerate(ids):
         if token in stop_ids:
             return ids[: at + 1]
     return ids
-
-
-def check_distinct(requests: Sequence[TurnRequest]) -> None:
-    """Raise EngineError when two requests of one call name the same trial."""
-    seen: set[str] = set()
-    for request in requests:
-        if request.trial in seen:
-            raise EngineError(f"trial {request.trial!r} occurs twice in one call")
-        seen.add(request.trial)
-
-
-def check_same_trial(result: TurnResult, following: TurnRequest) -> None:
-    """Raise EngineError when a turn is answered with a request of another trial."""
-    if following.trial != result.trial:
-        raise EngineError(f"a turn of trial {result.trial!r} was answered for trial {following.trial!r}")

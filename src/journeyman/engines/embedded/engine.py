@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from journeyman.engines.drive import check_distinct, check_same_trial
 from journeyman.engines.embedded.batch import Batch
 from journeyman.engines.embedded.cache import KVCache
 from journeyman.engines.embedded.checkpoint import read_directory
@@ -25,7 +26,6 @@ from journeyman.engines.embedded.shape import read_shape
 from journeyman.engines.embedded.weights import Weights
 from journeyman.engines.errors import ContextOverflow, EngineError
 from journeyman.engines.protocol import Respond, TurnRequest, TurnResult
-from journeyman.engines.scripted import check_distinct, check_same_trial
 
 
 class EmbeddedEngine:
