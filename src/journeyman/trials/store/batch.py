@@ -1,4 +1,4 @@
-"""A batch of trials on disk: ``trials.jsonl`` (summaries) and ``tokens.npz`` (flat columns with offsets).
+"""The batch layout: many trials in two files, ``trials.jsonl`` (summaries) and ``tokens.npz`` (columns, offsets).
 
 A batch appears as a whole or not at all: it is written beside its final place and published by one rename. The index
 of a trial is its line number; its tokens are ``column[offsets[i]:offsets[i + 1]]``.

@@ -1,0 +1,77 @@
+"""``events.jsonl``: what happened in a trial, one JSON object per line, each chained to the line before it.
+
+A line holds ``seq`` (from 0), ``prev`` (the first 16 hex digits of the sha256 of the previous line, "" in the first)
+and the event's own fields. A torn last line, a gap or a changed line ends what a reader believes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class EventContent:
+    """The whole lines of an event log, the length of that part, and of the tail that is torn or breaks the chain."""
+
+    events: list[dict[str, Any]]
+    good_bytes: int
+    torn_bytes: int
+    last: str
+
+
+class EventLog:
+    """The writing end; an existing file is cut to its whole part and continued. One ``write`` per event."""
+
+    def __init__(self, path: Path) -> None:
+        content = read_events(path.read_bytes()) if path.exists() else EventContent([], 0, 0, "")
+        self._seq, self._prev, self._end = len(content.events), content.last, content.good_bytes
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        os.ftruncate(self._file, self._end)
+
+    def append(self, event: Mapping[str, Any]) -> None:
+        """Store one event. Raises OSError with the file as it was; ValueError when it is not JSON."""
+        head = {"seq": self._seq, "prev": self._prev}
+        line = json.dumps({**head, **event}, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        written = 0
+        try:
+            while written < len(line):
+                written += os.pwrite(self._file, line[written:], self._end + written)
+        except OSError:
+            os.ftruncate(self._file, self._end)
+            raise
+        self._seq, self._prev, self._end = self._seq + 1, _chain(line[:-1]), self._end + len(line)
+
+    def sync(self) -> None:
+        """Make every event survive the machine."""
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def read_events(data: bytes) -> EventContent:
+    """Every whole, chained line of a log; what follows the first bad one is counted, never an error."""
+    events: list[dict[str, Any]] = []
+    good, last = 0, ""
+    for line in data.split(b"\n")[:-1]:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            break
+        if not isinstance(event, dict) or event.get("seq") != len(events) or event.get("prev") != last:
+            break
+        events.append(event)
+        good, last = good + len(line) + 1, _chain(line)
+    return EventContent(events, good, len(data) - good, last)
+
+
+def _chain(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()[:16]

@@ -1,0 +1,166 @@
+"""The hot layout: one directory per trial, written while it runs, immutable once closed.
+
+``trials/<2 hex>/<name>-<16 hex>-a<attempt>/`` holds at most five files: ``tokens.arrows``, ``events.jsonl``,
+``trial.json`` (the record), ``DONE`` (sizes and digests; written last, by rename, after everything was synced) and,
+once ``gc`` took tokens and events away, ``REMOVED``. A directory without ``DONE`` belongs to a trial that runs or whose
+writer was killed: all of it up to the torn tail is readable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from journeyman.clock import now
+from journeyman.digest import sha256_file
+from journeyman.durable import sync_directory, write_bytes
+from journeyman.errors import InputError
+from journeyman.tokens.context import Columns, Context, Source
+from journeyman.trials.record import Trial
+from journeyman.trials.store.columns import calls_of, cut
+from journeyman.trials.store.events import EventLog
+from journeyman.trials.store.schema import VERSION
+from journeyman.trials.store.space import SpaceGuard
+from journeyman.trials.store.stream import TokenStream
+
+TOKENS, EVENTS, RECORD, DONE, REMOVED = "tokens.arrows", "events.jsonl", "trial.json", "DONE", "REMOVED"
+CONTENT = (TOKENS, EVENTS, RECORD)
+
+
+def place_of(trial_id: str, attempt: int) -> str:
+    """Path of a trial below the run directory; equal ids give equal paths on every node."""
+    digest = hashlib.sha256(trial_id.encode()).hexdigest()
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", trial_id).strip("-.")[:40] or "trial"
+    return f"trials/{digest[:2]}/{name}-{digest[:16]}-a{attempt}"
+
+
+class HotTrial:
+    """One trial being written. A context manager: leaving it without ``close`` leaves an open trial behind.
+
+    Args:
+        root: the run directory, or a scratch directory on this node's local disk.
+        trial_id, attempt: which trial. A directory that a killed writer left is continued after its last whole call.
+        space: when to pause for disk space.
+        durable: sync to disk at the close. False only where the data can be made again, e.g. in benchmarks.
+
+    Raises:
+        InputError: this attempt is already closed; closed trials are immutable.
+        StorageError: the place cannot be written.
+    """
+
+    def __init__(
+        self, root: Path, trial_id: str, attempt: int = 1, *, space: SpaceGuard | None = None, durable: bool = True
+    ) -> None:
+        self.trial_id, self.attempt = trial_id, attempt
+        self.directory = root / place_of(trial_id, attempt)
+        self._space = space or SpaceGuard()
+        self._durable = durable
+        if (self.directory / DONE).exists():
+            raise InputError(str(self.directory), f"attempt {attempt} of {trial_id!r} is closed", hint="retry as a new")
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._write(self._open)
+
+    def _open(self) -> None:
+        self._tokens = TokenStream(self.directory / TOKENS, self.trial_id, self.attempt)
+        self._events = EventLog(self.directory / EVENTS)
+        self._n_tokens = sum(len(call.ids) for call in self._tokens.calls)
+        self._n_sampled = sum(int((call.source == Source.SAMPLED).sum()) for call in self._tokens.calls)
+        self._n_calls = len(self._tokens.calls)
+        self._versions = {int(v) for call in self._tokens.calls for v in np.unique(call.version[call.version >= 0])}
+
+    def __enter__(self) -> HotTrial:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tokens.close()
+        self._events.close()
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens acknowledged so far, those a killed writer left included."""
+        return self._n_tokens
+
+    def append_call(self, call: Columns) -> None:
+        """Acknowledge the tokens of one model call: what was new before the turn, then the turn. Each token once.
+
+        Raises:
+            StorageError: no room within the guard's limit; the call was not stored.
+        """
+        self._write(lambda: self._tokens.append(call))
+        self._n_calls += 1
+        self._n_tokens += len(call.ids)
+        self._n_sampled += int((call.source == Source.SAMPLED).sum())
+        self._versions |= {int(v) for v in np.unique(call.version[call.version >= 0])}
+
+    def append_context(self, context: Context) -> None:
+        """Acknowledge what is new in a context since the last call."""
+        columns = context.arrays()
+        if len(columns.ids) > self._n_tokens:
+            self.append_call(cut(columns, self._n_tokens, len(columns.ids)))
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Acknowledge one event."""
+        self._write(lambda: self._events.append({"at": now(), "type": kind, **fields}))
+
+    def close(self, record: Mapping[str, Any]) -> Path:
+        """Write the record and close the trial; returns its directory, in which nothing changes any more.
+
+        Raises:
+            StorageError: as for ``append_call``; the trial stays open.
+        """
+        stored = {
+            **record,
+            "schema_version": VERSION,
+            "trial_id": self.trial_id,
+            "attempt": self.attempt,
+            "n_tokens": self._n_tokens,
+            "n_sampled": self._n_sampled,
+            "n_calls": self._n_calls,
+            "version_min": min(self._versions, default=-1),
+            "version_max": max(self._versions, default=-1),
+        }
+        text = json.dumps(stored, ensure_ascii=False, allow_nan=False).encode()
+        self._write(self._tokens.finish)
+        if self._durable:
+            self._write(self._tokens.sync)
+            self._write(self._events.sync)
+        self._tokens.close()
+        self._events.close()
+        self._write(lambda: self._replace(RECORD, text))
+        seal = {
+            name: {"bytes": (self.directory / name).stat().st_size, "sha256": sha256_file(self.directory / name)}
+            for name in CONTENT
+        }
+        self._write(lambda: self._replace(DONE, json.dumps({"schema_version": VERSION, "files": seal}).encode()))
+        if self._durable:
+            sync_directory(self.directory.parent)
+        return self.directory
+
+    def _replace(self, name: str, data: bytes) -> None:
+        if self._durable:
+            write_bytes(self.directory / name, data)
+            return
+        temporary = self.directory / f".{name}.{os.getpid()}.tmp"
+        temporary.write_bytes(data)
+        temporary.replace(self.directory / name)
+
+    def _write(self, action: Callable[[], None]) -> None:
+        self._space.write(self.directory, action)
+
+
+def write_hot(root: Path, trial: Trial, *, space: SpaceGuard | None = None) -> Path:
+    """Store a trial that has ended, call by call, in the hot layout; returns its directory."""
+    with HotTrial(root, trial.request.trial_id, trial.attempt, space=space) as hot:
+        for call in calls_of(trial.tokens):
+            hot.append_call(call)
+        return hot.close(trial.summary())

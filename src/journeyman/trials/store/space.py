@@ -1,0 +1,81 @@
+"""A disk that runs low pauses the writer: it waits, says so, and goes on when there is room again."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from journeyman.deadline import Deadline
+from journeyman.durable import storage_error
+from journeyman.errors import StorageError
+
+LOG = logging.getLogger(__name__)
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+@dataclass(frozen=True)
+class SpaceGuard:
+    """When a writer pauses, and for how long.
+
+    Attributes:
+        reserve_bytes: the writer pauses while less than this is free, before the disk is full for everybody.
+        wait_s: seconds it waits for room before it gives up with StorageError; 0 gives up at once.
+        poll_s: seconds between two looks.
+    """
+
+    reserve_bytes: int = 256 << 20
+    wait_s: float = 24 * 3600.0
+    poll_s: float = 1.0
+
+    def write(self, place: Path, action: Callable[[], None]) -> None:
+        """Run ``action`` (which takes back what it half wrote) as soon as there is room, again if it finds none.
+
+        Args:
+            place: an existing directory on the disk that is written.
+
+        Raises:
+            StorageError: no room within ``wait_s``, or the storage refuses for another reason. Nothing was written.
+        """
+        deadline = Deadline.after(self.wait_s, "waiting for disk space") if self.wait_s > 0 else None
+        is_paused = False
+        while True:
+            failure = self._attempt(place, action)
+            if failure is None:
+                if is_paused:
+                    LOG.warning("there is room again on the disk of %s: going on", place)
+                return
+            if failure.errno not in FULL or deadline is None or deadline.has_passed:
+                raise storage_error(place, failure) from failure
+            if not is_paused:
+                LOG.warning(
+                    "the disk of %s has less than %d MB free: paused, nothing is lost; free some space (journeyman gc) "
+                    "and the run goes on by itself",
+                    place,
+                    -(-self.reserve_bytes // 10**6),
+                )
+                is_paused = True
+            time.sleep(min(self.poll_s, deadline.remaining_s))
+
+    def _attempt(self, place: Path, action: Callable[[], None]) -> OSError | None:
+        if free_bytes(place) < self.reserve_bytes:
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        try:
+            action()
+        except OSError as error:
+            return error
+        except StorageError as error:
+            if isinstance(error.__cause__, OSError):
+                return error.__cause__
+            raise
+        return None
+
+
+def free_bytes(place: Path) -> int:
+    """Bytes that this user may still write on the disk of ``place``."""
+    state = os.statvfs(place)
+    return state.f_bavail * state.f_frsize

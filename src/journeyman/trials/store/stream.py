@@ -1,0 +1,169 @@
+"""``tokens.arrows``: an Arrow IPC stream with one record batch per model call, readable up to a torn tail.
+
+Every batch is one ``write`` of whole bytes, so what ``append`` returned from is with the kernel and survives a kill of
+the process; ``sync`` makes it survive the machine. A write that does not fit is taken back before the error is raised.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from journeyman.tokens.context import Columns, Source
+from journeyman.trials.store.columns import DTYPES, joined
+from journeyman.trials.store.schema import ATTEMPT_KEY, TRIAL_KEY, VERSION, VERSION_KEY, checked_version
+
+END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""The end-of-stream mark of Arrow IPC: a closed stream has it, a running or killed one does not."""
+
+
+@dataclass(frozen=True)
+class StreamContent:
+    """What a token stream holds.
+
+    Attributes:
+        calls: columns of each whole call, in order.
+        trial_id, attempt: whose stream it is; "" and 0 when not even the head was written.
+        good_bytes: length of the whole part.
+        torn_bytes: length of an unreadable tail; 0 in an intact stream.
+    """
+
+    calls: list[Columns]
+    trial_id: str
+    attempt: int
+    good_bytes: int
+    torn_bytes: int
+
+
+class TokenStream:
+    """The writing end of one trial's tokens.
+
+    Args:
+        path: the file; a new one gets its head, an existing one is cut to its whole part and continued.
+        trial_id, attempt: written into the head.
+    """
+
+    def __init__(self, path: Path, trial_id: str, attempt: int) -> None:
+        import pyarrow as pa
+
+        names = {VERSION_KEY: str(VERSION), TRIAL_KEY: trial_id, ATTEMPT_KEY: str(attempt)}
+        self._schema = pa.schema([(name, getattr(pa, dtype)()) for name, dtype in DTYPES.items()], metadata=names)
+        self._head = self._schema.serialize().to_pybytes()
+        self.path = path
+        content = read_stream(path.read_bytes(), str(path)) if path.exists() else None
+        self.calls = content.calls if content else []
+        self._end = content.good_bytes if content else 0
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        os.ftruncate(self._file, self._end)
+        if self._end == 0:
+            self._write(self._head)
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of the whole part."""
+        return self._end
+
+    def append(self, call: Columns) -> None:
+        """Store one call. Raises OSError (e.g. ENOSPC) with the file as it was before."""
+        import pyarrow as pa
+
+        batch = pa.record_batch([pa.array(getattr(call, name)) for name in DTYPES], schema=self._schema)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self._schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_batch(batch)
+        self._write(sink.getvalue().to_pybytes()[len(self._head) : -len(END)])
+
+    def sync(self) -> None:
+        """Make everything appended survive the machine."""
+        os.fsync(self._file)
+
+    def finish(self) -> None:
+        """Write the end mark; nothing can be appended behind it."""
+        self._write(END)
+
+    def close(self) -> None:
+        """Close without the end mark; the stream can be continued."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _write(self, data: bytes) -> None:
+        written = 0
+        try:
+            while written < len(data):
+                written += os.pwrite(self._file, data[written:], self._end + written)
+        except OSError:
+            os.ftruncate(self._file, self._end)
+            raise
+        self._end += len(data)
+
+
+def read_stream(data: bytes, where: str) -> StreamContent:
+    """Everything whole in the bytes of a stream; a torn or damaged tail is counted, never an error.
+
+    Raises:
+        InputError: the head is whole and names a schema version that cannot be read.
+    """
+    import pyarrow as pa
+
+    source = pa.BufferReader(data)
+    try:
+        reader = pa.ipc.open_stream(source)
+    except (pa.ArrowException, OSError, EOFError):
+        return StreamContent([], "", 0, 0, len(data))
+    names = reader.schema.metadata or {}
+    version = checked_version(names.get(VERSION_KEY, b"1"), where)
+    calls: list[Columns] = []
+    good = source.tell()
+    while True:
+        try:
+            batch = reader.read_next_batch()
+            calls += [_columns(batch)] if version == VERSION else _lifted(batch, calls)
+        except (StopIteration, pa.ArrowException, OSError, EOFError):
+            break
+        good = source.tell()
+    torn = 0 if data[good:] == END else len(data) - good
+    attempt = int(names.get(ATTEMPT_KEY, b"1"))
+    return StreamContent(calls, names.get(TRIAL_KEY, b"").decode(), attempt, good, torn)
+
+
+def _columns(batch: Any) -> Columns:
+    return Columns(**{name: batch.column(name).to_numpy(zero_copy_only=False) for name in DTYPES})
+
+
+def _lifted(batch: Any, before: list[Columns]) -> list[Columns]:
+    """Calls of a batch in version 1: one row per call, ``input_ids`` being what was new before the turn."""
+    lifted = []
+    for number, row in enumerate(batch.to_pylist(), start=len(before) + 1):
+        given, sampled = row["input_ids"], row["output_ids"]
+        source = Source.PROMPT if number == 1 else Source.OBSERVATION
+        lifted.append(joined([_given(given, source, number - 1), _sampled(row, sampled, number)]))
+    return lifted
+
+
+def _given(ids: list[int], source: Source, turn: int) -> Columns:
+    n = len(ids)
+    return Columns(
+        ids=np.array(ids, dtype=np.int32),
+        mask=np.zeros(n, dtype=np.uint8),
+        logprob=np.zeros(n, dtype=np.float32),
+        source=np.full(n, source, dtype=np.uint8),
+        version=np.full(n, -1, dtype=np.int32),
+        turn=np.full(n, turn, dtype=np.int32),
+    )
+
+
+def _sampled(row: dict[str, Any], ids: list[int], turn: int) -> Columns:
+    n = len(ids)
+    return Columns(
+        ids=np.array(ids, dtype=np.int32),
+        mask=np.ones(n, dtype=np.uint8),
+        logprob=np.array(row["logprobs"], dtype=np.float32),
+        source=np.full(n, Source.SAMPLED, dtype=np.uint8),
+        version=np.full(n, row["policy_version"], dtype=np.int32),
+        turn=np.full(n, turn, dtype=np.int32),
+    )
