@@ -11,6 +11,7 @@ import pytest
 from journeyman.errors import EnvironmentMissing
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.environment import build_environment, forkserver_entry
+from journeyman.sandbox.oci.names import directories as container_directories
 from journeyman.sandbox.plain import NotIsolated
 from journeyman.sandbox.protocol import AgentEnvironment, Provider, Sandbox, SandboxSpec
 from journeyman.sandbox.reaper import traces
@@ -61,7 +62,12 @@ def make_provider(name: str) -> Provider:
         pytest.skip(f"provider {name}: {missing}")
 
 
-@pytest.fixture(scope="session", params=sorted(PROVIDERS))
+EVERY_PROVIDER = [
+    pytest.param(name, marks=[pytest.mark.podman] if name == "oci" else [], id=name) for name in sorted(PROVIDERS)
+]
+
+
+@pytest.fixture(scope="session", params=EVERY_PROVIDER)
 def provider(request: pytest.FixtureRequest) -> Provider:
     return make_provider(request.param)
 
@@ -69,6 +75,11 @@ def provider(request: pytest.FixtureRequest) -> Provider:
 @pytest.fixture(scope="session")
 def bwrap() -> Provider:
     return make_provider("bwrap")
+
+
+@pytest.fixture(scope="session")
+def oci() -> Provider:
+    return make_provider("oci")
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +98,7 @@ def label(request: pytest.FixtureRequest) -> Iterator[str]:
     name = f"test-{os.getpid()}-{abs(hash(request.node.nodeid)) % 10**8}"
     yield name
     assert traces(name) == {}
+    assert container_directories(name) == {}
 
 
 @pytest.fixture
@@ -97,6 +109,11 @@ def open_sandbox(provider: Provider, label: str) -> Iterator[Callable[..., Sandb
 @pytest.fixture
 def open_bwrap(bwrap: Provider, label: str) -> Iterator[Callable[..., Sandbox]]:
     yield from opener(bwrap, label)
+
+
+@pytest.fixture
+def open_oci(oci: Provider, label: str) -> Iterator[Callable[..., Sandbox]]:
+    yield from opener(oci, label)
 
 
 def waivable(provider: Provider) -> frozenset[str]:
@@ -116,6 +133,7 @@ def opener(provider: Provider, label: str) -> Iterator[Callable[..., Sandbox]]:
     yield make
     for sandbox in made:
         sandbox.destroy()
+    assert provider.list(label) == []
 
 
 @pytest.fixture

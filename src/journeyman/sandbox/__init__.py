@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from journeyman.sandbox.bwrap import Bubblewrap
+from journeyman.sandbox.oci import Oci
 from journeyman.sandbox.plain import Plain
 from journeyman.sandbox.protocol import Provider
 
 #: name -> constructor. ``none`` isolates nothing.
-PROVIDERS: dict[str, Callable[[], Provider]] = {"bwrap": Bubblewrap, "none": Plain}
+PROVIDERS: dict[str, Callable[[], Provider]] = {"bwrap": Bubblewrap, "oci": Oci, "none": Plain}

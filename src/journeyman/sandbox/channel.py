@@ -12,9 +12,10 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from journeyman.deadline import Deadline
+from journeyman.sandbox import shell
 from journeyman.sandbox.capture import Captured
 from journeyman.sandbox.protocol import MAX_FRAME_BYTES
 
@@ -73,6 +74,16 @@ class Channel:
                     raise ChannelBroken("it stopped reading") from None
             except (BrokenPipeError, ConnectionResetError):
                 raise ChannelBroken("it ended") from None
+
+    def command_line(
+        self, token: str, command: str | Sequence[str], cwd: str | None, env: Mapping[str, str] | None
+    ) -> tuple[bytes, str]:
+        """The script that runs a command and answers on this channel: see ``shell.command_line``."""
+        return shell.command_line(token, command, cwd, env)
+
+    def upload_lines(self, token: str, size: int, target: str) -> bytes:
+        """The script that takes a file and answers on this channel: see ``shell.upload_lines``."""
+        return shell.upload_lines(token, size, target)
 
     def answer(self, token: str, deadline: Deadline, stdout: Captured, stderr: Captured) -> str | None:
         """The supervisor's word for ``token`` (``go`` or a number), or None once the deadline has passed."""

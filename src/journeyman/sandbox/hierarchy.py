@@ -50,7 +50,7 @@ def own_paths() -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _directory(point: str, root: str, path: str) -> Path:
+def directory_of(point: str, root: str, path: str) -> Path:
     inside = path[len(root) :] if root != "/" and path.startswith(root) else path
     directory = Path(point + "/" + inside.strip("/"))
     return directory if directory.is_dir() else Path(point)
@@ -92,7 +92,7 @@ def _bases(own: tuple[tuple[str, str], ...]) -> Bases:
         if name not in mounts():
             continue
         point, root = mounts()[name]
-        home[name] = _directory(point, root, path)
+        home[name] = directory_of(point, root, path)
         if name == "unified":
             continue
         for directory in _ancestors(home[name], point):

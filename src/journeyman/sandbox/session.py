@@ -94,7 +94,7 @@ class Session:
         output = Captured(_TAIL_BYTES)
         with self._turn(deadline, "upload", frames=False):
             self._discard_outputs()
-            self._channel.send(shell.upload_lines(token, len(data), self._translate(target)), deadline)
+            self._channel.send(self._channel.upload_lines(token, len(data), self._translate(target)), deadline)
             answer = self._channel.answer(token, deadline, Captured(0), output)
             if answer == "go":
                 self._channel.send(data, deadline)
@@ -172,7 +172,7 @@ class Session:
         started = time.monotonic()
         deadline = Deadline.after(deadline_s, "command")
         token = self._token()
-        line, shown = shell.command_line(token, command, cwd, env)
+        line, shown = self._channel.command_line(token, command, cwd, env)
         stdout, stderr = Captured(max_bytes), Captured(max_bytes)
         with self._turn(deadline, "exec", frames=False):
             self._discard_outputs()
