@@ -1,0 +1,257 @@
+"""Office containers: a zip of parts with relationships, read within limits and rewritten part by part.
+
+Promises: parts that an edit does not name keep their bytes, order, compression and time stamps; a container that is
+damaged, encrypted, too large or of another kind is a typed error. XML never resolves an entity or opens a connection.
+The strict variant of the format is read as the transitional one and written back as what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from posixpath import dirname, join, normpath
+from typing import Any
+
+from .errors import Encrypted, MissingPart, TooLarge, UnreadableDocument, WrongKind
+
+MAX_MEMBERS = 20_000
+MAX_UNPACKED_BYTES = 512_000_000
+"""A container that unpacks to more is refused: it is a bomb or no office file."""
+MAX_RATIO, RATIO_COUNTS_FROM_BYTES = 400, 20_000_000
+"""Members above the size that shrink by more than the ratio are bombs."""
+MAX_XML_BYTES = 64_000_000
+
+OFFICE_DOCUMENT = "/officeDocument"
+PACKAGE_NS = "http://schemas.openxmlformats.org/package/2006/relationships"
+R_NS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+STRICT = (
+    (b"http://purl.oclc.org/ooxml/officeDocument/relationships", R_NS.encode()),
+    (
+        b"http://purl.oclc.org/ooxml/wordprocessingml/main",
+        b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    ),
+    (
+        b"http://purl.oclc.org/ooxml/presentationml/main",
+        b"http://schemas.openxmlformats.org/presentationml/2006/main",
+    ),
+    (b"http://purl.oclc.org/ooxml/spreadsheetml/main", b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"),
+    (b"http://purl.oclc.org/ooxml/drawingml/", b"http://schemas.openxmlformats.org/drawingml/2006/"),
+)
+"""Namespaces of the strict variant -> of the transitional one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """One relationship of a part.
+
+    Attributes:
+        id: its id within the part.
+        type: last word of its type URI, e.g. ``image``.
+        target: name of a part of this container, or an address outside of it.
+        external: whether ``target`` lies outside.
+    """
+
+    id: str
+    type: str
+    target: str
+    external: bool
+
+
+@dataclass(slots=True)
+class Package:
+    """The parts of one container.
+
+    Attributes:
+        name: file name as given, for messages.
+        data: the container as it came.
+        parts: part name without leading slash -> bytes, in the container's order.
+    """
+
+    name: str
+    data: bytes
+    parts: dict[str, bytes]
+    _by_lower: dict[str, str] = field(default_factory=dict)
+    _strict: set[str] = field(default_factory=set)
+    _relationships: dict[str, dict[str, Relationship]] = field(default_factory=dict)
+
+    def part_name(self, wanted: str) -> str | None:
+        """The name under which the container holds this part, whatever its case; None where it has none."""
+        wanted = wanted.replace("\\", "/").lstrip("/")
+        return wanted if wanted in self.parts else self._by_lower.get(wanted.lower())
+
+    def xml(self, part: str) -> Any:
+        """Root element of a part. Raises MissingPart, TooLarge or UnreadableDocument with the part as place."""
+        from lxml import etree
+
+        found = self.part_name(part)
+        if found is None:
+            raise MissingPart(self.name, "a required part is missing", place=part, remedy="save the file again")
+        data = self.parts[found]
+        if not data:
+            raise UnreadableDocument(self.name, "the part is empty or damaged", place=part, remedy="get the file again")
+        if len(data) > MAX_XML_BYTES:
+            raise TooLarge(self.name, f"{len(data)} bytes of XML", place=part)
+        if b"http://purl.oclc.org/ooxml/" in data:
+            self._strict.add(found)
+            for strict, transitional in STRICT:
+                data = data.replace(strict, transitional)
+        if b"<!DOCTYPE" in data[:4096]:
+            raise UnreadableDocument(
+                self.name, "a document type declaration, which office files may not have", place=part
+            )
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+        try:
+            return etree.fromstring(data, parser)
+        except etree.XMLSyntaxError as error:
+            raise UnreadableDocument(self.name, f"damaged XML: {str(error)[:120]}", place=part) from error
+
+    def serialised(self, part: str, root: Any) -> bytes:
+        """Bytes of a part after its tree was changed, in the variant of the format that it came in."""
+        from lxml import etree
+
+        data: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+        if self.part_name(part) in self._strict:
+            for strict, transitional in STRICT:
+                data = data.replace(transitional, strict)
+        return data
+
+    def relationships(self, part: str) -> dict[str, Relationship]:
+        """Relationships of a part by id; the container's own for ``""``. Dangling targets are kept."""
+        if part not in self._relationships:
+            self._relationships[part] = self._read_relationships(part)
+        return self._relationships[part]
+
+    def related(self, part: str, kind: str) -> list[str]:
+        """Names of existing parts that ``part`` is related to by this type, in order."""
+        found = [r for r in self.relationships(part).values() if r.type == kind and not r.external]
+        names = [self.part_name(relationship.target) for relationship in found]
+        return [name for name in names if name is not None]
+
+    def main(self, kinds: tuple[str, ...]) -> str:
+        """The main part; its root element must be one of ``kinds`` (local names). Raises MissingPart or WrongKind."""
+        from lxml import etree
+
+        names = self.related("", "officeDocument")
+        if not names:
+            raise MissingPart(
+                self.name, "the container names no main document", place="_rels/.rels", remedy="save the file again"
+            )
+        found = etree.QName(self.xml(names[0])).localname
+        if found not in kinds:
+            raise WrongKind(self.name, f"the main part is a {found!r}, not a {' or '.join(kinds)}", place=names[0])
+        return names[0]
+
+    def _read_relationships(self, part: str) -> dict[str, Relationship]:
+        holder = relationships_part(part)
+        if self.part_name(holder) is None:
+            return {}
+        found = {}
+        for element in self.xml(holder):
+            if not isinstance(element.tag, str) or not element.get("Id"):
+                continue
+            external = element.get("TargetMode") == "External"
+            target = element.get("Target") or ""
+            if not external:
+                target = target.replace("\\", "/")
+                target = normpath(target.lstrip("/") if target.startswith("/") else join(dirname(part), target))
+            kind = (element.get("Type") or "").rpartition("/")[2]
+            found[element.get("Id")] = Relationship(element.get("Id"), kind, target, external)
+        return found
+
+
+def relationships_part(part: str) -> str:
+    """Name of the part that holds a part's relationships."""
+    folder, _, base = part.rpartition("/")
+    return f"{folder}/_rels/{base}.rels" if folder else f"_rels/{base}.rels"
+
+
+def open_package(data: bytes, name: str) -> Package:
+    """Unpack a container. Raises Encrypted, WrongKind, TooLarge or UnreadableDocument."""
+    from io import BytesIO
+    from zipfile import BadZipFile, ZipFile
+    from zlib import error as ZlibError
+
+    _check_kind(data, name)
+    try:
+        with ZipFile(BytesIO(data)) as container:
+            members = [member for member in container.infolist() if not member.is_dir()]
+            _check_size(members, name)
+            if any(member.flag_bits & 1 for member in members):
+                raise Encrypted(name, "the members of the container are encrypted", remedy="save it without a password")
+            parts = {member.filename.replace("\\", "/").lstrip("/"): _unpacked(container, member) for member in members}
+    except (BadZipFile, ZlibError, OSError, ValueError, NotImplementedError, EOFError, RuntimeError) as error:
+        raise UnreadableDocument(name, f"damaged container: {str(error)[:120]}", remedy="get the file again") from error
+    return Package(name, data, parts, {part.lower(): part for part in parts})
+
+
+def rewritten(package: Package, changed: Mapping[str, bytes | None]) -> bytes:
+    """The container with some parts replaced, added or, where the value is None, removed; all else as it was."""
+    from io import BytesIO
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+    changed = {package.part_name(part) or part: content for part, content in changed.items()}
+    out = BytesIO()
+    with ZipFile(BytesIO(package.data)) as source, ZipFile(out, "w", ZIP_DEFLATED) as target:
+        for member in source.infolist():
+            part = member.filename.replace("\\", "/").lstrip("/")
+            content = changed.pop(part, package.parts.get(part, b""))
+            if content is not None:
+                kept = ZipInfo(member.filename, member.date_time)
+                kept.compress_type, kept.external_attr = member.compress_type, member.external_attr
+                kept.comment, kept.create_system = member.comment, member.create_system
+                target.writestr(kept, content)
+        for part, content in changed.items():
+            if content is not None:
+                added = ZipInfo(part)
+                added.compress_type = ZIP_DEFLATED
+                target.writestr(added, content)
+    return out.getvalue()
+
+
+def _unpacked(container: Any, member: Any) -> bytes:
+    """Bytes of one member; of a member whose check sum is wrong the bytes are none.
+
+    One damaged picture is no reason not to read the text; XML that is damaged is reported where it is needed.
+    """
+    from zipfile import BadZipFile
+    from zlib import error as ZlibError
+
+    try:
+        content: bytes = container.read(member)
+    except (BadZipFile, ZlibError, EOFError):
+        return b""
+    return content
+
+
+def _check_kind(data: bytes, name: str) -> None:
+    if not data:
+        raise UnreadableDocument(name, "the file is empty", remedy="get the file again")
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        if "EncryptedPackage".encode("utf-16-le") in data:
+            raise Encrypted(name, "protected by a password", remedy="save it without a password")
+        raise WrongKind(name, "a file of the formats before 2007", remedy="save it in the current format")
+    if not data.startswith(b"PK"):
+        raise WrongKind(name, "no office container", remedy="check the file's extension")
+
+
+def _check_size(members: list[Any], name: str) -> None:
+    unpacked = sum(member.file_size for member in members)
+    if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
+        raise TooLarge(name, f"unpacks to {unpacked} bytes in {len(members)} parts, {MAX_UNPACKED_BYTES} are allowed")
+    for member in members:
+        if member.file_size > RATIO_COUNTS_FROM_BYTES and member.file_size > MAX_RATIO * member.compress_size:
+            raise TooLarge(name, f"a part unpacks to {member.file_size} bytes: a bomb", place=member.filename)
+
+
+def repacked(data: bytes) -> bytes:
+    """The same parts in the same order with one fixed time stamp, so that equal parts are equal bytes."""
+    from io import BytesIO
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+    out = BytesIO()
+    with ZipFile(BytesIO(data)) as source, ZipFile(out, "w", ZIP_DEFLATED) as target:
+        for member in source.infolist():
+            kept = ZipInfo(member.filename)
+            kept.compress_type = ZIP_DEFLATED
+            target.writestr(kept, source.read(member))
+    return out.getvalue()
