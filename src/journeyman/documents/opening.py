@@ -7,6 +7,7 @@ files of unknown origin use ``child.read_safely`` and its siblings, which hold l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from .content import check
@@ -75,6 +76,39 @@ def write(document: Document) -> bytes:
         data = row.module(document.name).write(document)
     assert isinstance(data, bytes)
     return data
+
+
+def diff(a: bytes, b: bytes, name_a: str, name_b: str, allowed: Sequence[str] | None = None) -> Any:
+    """The semantic difference of two documents, see ``diff``.
+
+    Args:
+        a: the earlier file.
+        b: the later file.
+        name_a: of the earlier.
+        name_b: of the later.
+        allowed: addresses or ranges that may change; what changes elsewhere is collateral. None allows everything.
+
+    Raises:
+        UnreadableDocument: as in ``open_document``, for the one that cannot be read.
+    """
+    for data, name in ((a, name_a), (b, name_b)):
+        _row_of(data, name)
+    with _Boundary(name_a):
+        return import_module(".diff", __package__).diff(a, b, name_a, name_b, allowed=allowed)
+
+
+def recalculate(data: bytes, name: str) -> Any:
+    """A workbook with the values of all its formulas computed anew, see ``xlsx``.
+
+    Raises:
+        UnknownFormula: no engine knows a function of it. EnginesDisagree: two give different values.
+        Unsupported: not a workbook whose formulas can be computed.
+    """
+    row = _row_of(data, name)
+    if row.content != "xlsx":
+        raise Unsupported(name, f"{row.content} files have no formulas to compute", remedy="give an xlsx or xlsm file")
+    with _Boundary(name):
+        return row.module(name).recalculate(data, name)
 
 
 def _row_of(data: bytes, name: str) -> Format:
