@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from journeyman.errors import nearest
@@ -37,7 +38,8 @@ class RawCall:
     Attributes:
         name, arguments: as parsed, schema not yet checked.
         start, end: half-open range of characters in the body.
-        repaired: the arguments came as a JSON string and were opened.
+        repaired: something was put right, e.g. arguments that came as a JSON string were opened.
+        missing: the closing tag that was missing inside the body, or "".
     """
 
     name: str
@@ -45,6 +47,7 @@ class RawCall:
     start: int
     end: int
     repaired: bool
+    missing: str = ""
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -77,6 +80,23 @@ def read_object(text: str, start: int) -> tuple[Any, int]:
     return value, end
 
 
+_BARE_CALL = re.compile(r'\{\s*"(?:name|arguments|parameters)"')
+
+
+def bare_calls(text: str, keys: Sequence[str] = ("arguments",)) -> list[RawCall]:
+    """Call objects that stand in a text without tags; what does not parse is skipped."""
+    found: list[RawCall] = []
+    at = 0
+    while match := _BARE_CALL.search(text, at):
+        try:
+            value, end = read_object(text, match.start())
+            found.append(replace(as_call(value, match.start(), end, keys), repaired=True))
+            at = end
+        except CallDefect:
+            at = match.end()
+    return found
+
+
 def read_calls(body: str) -> list[RawCall]:
     """All call objects of one tag's body, white space between them allowed.
 
@@ -87,7 +107,7 @@ def read_calls(body: str) -> list[RawCall]:
     at = _skip_white(body, 0)
     while at < len(body):
         value, end = read_object(body, at)
-        calls.append(_as_call(value, at, end))
+        calls.append(as_call(value, at, end))
         at = _skip_white(body, end)
     if not calls:
         raise CallDefect("bad_json", "the call is empty")
@@ -100,17 +120,23 @@ def _skip_white(text: str, at: int) -> int:
     return at
 
 
-def _as_call(value: Any, start: int, end: int) -> RawCall:
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or "arguments" not in value:
-        raise CallDefect("bad_json", 'a call is an object with "name" and "arguments"')
-    arguments, repaired = value["arguments"], False
+def as_call(value: Any, start: int, end: int, keys: Sequence[str] = ("arguments",)) -> RawCall:
+    """The call an object means; ``keys`` are the names under which its arguments may stand.
+
+    Raises:
+        CallDefect: it means none.
+    """
+    key = next((key for key in keys if isinstance(value, dict) and key in value), None)
+    if key is None or not isinstance(value.get("name"), str):
+        raise CallDefect("bad_json", f'a call is an object with "name" and "{keys[0]}"')
+    arguments, repaired = value[key], False
     if isinstance(arguments, str):
         arguments, after = read_object(arguments, _skip_white(arguments, 0))
-        if _skip_white(value["arguments"], after) < len(value["arguments"]):
-            raise CallDefect("bad_json", '"arguments" is a string with more than one JSON value')
+        if _skip_white(value[key], after) < len(value[key]):
+            raise CallDefect("bad_json", f'"{key}" is a string with more than one JSON value')
         repaired = True
     if not isinstance(arguments, dict):
-        raise CallDefect("bad_json", '"arguments" is not an object')
+        raise CallDefect("bad_json", f'"{key}" is not an object')
     return RawCall(value["name"], arguments, start, end, repaired)
 
 

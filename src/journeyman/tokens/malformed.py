@@ -74,8 +74,32 @@ class ParsedTurn:
         calls: executable calls in order, repaired ones included.
         malformed: every defect, also of calls that were repaired; empty for a clean turn.
         text: the text outside of calls, for display.
+        content: the text outside of calls and thinking, for display.
+        reasoning: the tokens of its thinking, tags included, or None.
     """
 
     calls: tuple[Call, ...]
     malformed: tuple[Malformed, ...]
     text: str
+    content: str = ""
+    reasoning: Span | None = None
+
+
+Policy = Literal["execute", "error_result", "regenerate"]
+"""execute: run what was repaired and flag it (ids stay as sampled); error_result: answer with the defect; regenerate:
+discard the turn as a segment of its own and sample again. Without a complete call, execute becomes error_result."""
+
+DEFAULT_POLICY: dict[MalformedKind, Policy] = {
+    "unclosed": "execute",
+    "bad_json": "regenerate",
+    "multi_json": "execute",
+    "unknown_tool": "error_result",
+    "missing_param": "error_result",
+    "wrong_type": "error_result",
+    "duplicate_param": "error_result",
+    "text_after_call": "execute",
+    "call_in_think": "error_result",
+    "no_wrapper": "execute",
+    "truncated_by_length": "error_result",
+}
+"""What a harness does about each class unless it says otherwise."""

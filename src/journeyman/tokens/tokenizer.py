@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,11 @@ class Tokenizer:
         """Ids that no text can encode to."""
         return self._special_ids
 
+    @property
+    def special_names(self) -> frozenset[str]:
+        """Spellings of the special tokens."""
+        return frozenset(self._added)
+
     def special(self, name: str) -> int:
         """The id of a special token, looked up by its spelling.
 
@@ -100,15 +106,21 @@ class Tokenizer:
 
 def split_special(text: str, special: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Cut ``text`` at spelled-out special tokens; yields (piece, is_special), no empty pieces."""
-    pattern = "|".join(re.escape(name) for name in sorted(special, key=len, reverse=True))
+    pattern = _any_of(frozenset(special))
     at = 0
-    for match in re.finditer(pattern, text) if pattern else ():
+    for match in pattern.finditer(text) if pattern else ():
         if match.start() > at:
             yield text[at : match.start()], False
         yield match.group(), True
         at = match.end()
     if at < len(text):
         yield text[at:], False
+
+
+@lru_cache(maxsize=64)
+def _any_of(names: frozenset[str]) -> re.Pattern[str] | None:
+    """Matches the longest of ``names`` at a position; None without names."""
+    return re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))) if names else None
 
 
 def train(corpus: Iterable[str], out_dir: Path, *, vocab_size: int = 2048) -> Tokenizer:
