@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,13 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from journeyman.engines import ENGINES, Engine
+from journeyman.engines.replay import RecordedTurn
+
 VOCAB, STOP = 96, 2
+MAX_LEN = 64
+TRIALS = [f"trial-{n}" for n in range(7)]
+WORDS = [[11, 12, 13, STOP], [14, STOP], [15, 16, 17, 18, 19, 20, 21, 22]]
 SIZES: dict[str, Any] = {
     "vocab_size": VOCAB,
     "hidden_size": 48,
@@ -68,3 +75,39 @@ def reference() -> Callable[[Any, Sequence[int], float], npt.NDArray[np.float64]
         return table
 
     return logprobs
+
+
+def _embedded(model: Any) -> Any:
+    return ENGINES["embedded"]()(model.config.to_dict(), model.state_dict(), rows=8, max_len=MAX_LEN, version=3)
+
+
+def _scripted(model: Any) -> Any:
+    scripts = {trial: [WORDS[(n + turn) % 3] for turn in range(8)] for n, trial in enumerate(TRIALS)}
+    return ENGINES["scripted"]()(scripts, version=3, max_len=MAX_LEN)
+
+
+def _replay(model: Any) -> Any:
+    def turn(ids: list[int]) -> RecordedTurn:
+        logprobs = -np.arange(len(ids), dtype=np.float32) / 8
+        return RecordedTurn(None, ids, logprobs, np.full(len(ids), 3))
+
+    records = {trial: [turn(WORDS[(n + k) % 3]) for k in range(8)] for n, trial in enumerate(TRIALS)}
+    return ENGINES["replay"]()(records, max_len=MAX_LEN)
+
+
+CONTRACT: dict[str, Callable[[Any], Any]] = {"embedded": _embedded, "scripted": _scripted, "replay": _replay}
+"""What the contract suite runs over: a function of the session's model for each engine, version 3, MAX_LEN of context.
+
+An engine that needs a server adds a function that starts one; ``close`` must end it.
+"""
+
+
+@pytest.fixture(params=sorted(CONTRACT))
+def engine(request: pytest.FixtureRequest, model: Any) -> Iterator[Engine]:
+    with closing(CONTRACT[request.param](model)) as built:
+        yield built
+
+
+@pytest.fixture(scope="session")
+def contract_engines() -> set[str]:
+    return set(CONTRACT)

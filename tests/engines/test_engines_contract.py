@@ -1,41 +1,30 @@
-"""One suite for every engine in ENGINES: a new entry is tested by existing."""
+"""One suite for every engine: an entry in CONTRACT (conftest.py) is tested by existing, a capability when claimed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from journeyman.engines import ENGINES, ContextOverflow, Engine, EngineError, Sampling, TurnRequest, TurnResult
+from journeyman.engines import (
+    CAPABILITIES,
+    ENGINES,
+    ContextOverflow,
+    Engine,
+    EngineError,
+    Sampling,
+    TurnRequest,
+    TurnResult,
+    WeightSpan,
+)
 from journeyman.errors import SystemFault
 
 STOP = 2
 MAX_LEN = 64
 TRIALS = [f"trial-{n}" for n in range(7)]
-WORDS = [[11, 12, 13, STOP], [14, STOP], [15, 16, 17, 18, 19, 20, 21, 22]]
-
-
-def _embedded(model: Any) -> Engine:
-    engine: Engine = ENGINES["embedded"]()(
-        model.config.to_dict(), model.state_dict(), rows=8, max_len=MAX_LEN, version=3
-    )
-    return engine
-
-
-def _scripted(model: Any) -> Engine:
-    scripts = {trial: [WORDS[(n + turn) % 3] for turn in range(8)] for n, trial in enumerate(TRIALS)}
-    engine: Engine = ENGINES["scripted"]()(scripts, version=3, max_len=MAX_LEN)
-    return engine
-
-
-BUILD: dict[str, Callable[[Any], Engine]] = {"embedded": _embedded, "scripted": _scripted}
-
-
-@pytest.fixture(params=sorted(ENGINES))
-def engine(request: pytest.FixtureRequest, model: Any) -> Engine:
-    return BUILD[request.param](model)
+ELSEWHERE = {"vllm", "openai"}
+"""Engines whose suites need a server: their own files say how the contract is run on them."""
 
 
 def request(trial: str, append: list[int] | None = None, *, key: int = 1, limit: int = 6) -> TurnRequest:
@@ -157,6 +146,7 @@ def test_no_request_is_no_work(engine: Engine) -> None:
 
 
 def test_a_pushed_version_is_the_version_of_the_next_turn(engine: Engine, model: Any) -> None:
+    needs(engine, "inflight_update")
     engine.update_weights(model.state_dict(), 4)
     assert {r.version for r in talk(engine, 1)} == {4}
 
@@ -166,11 +156,151 @@ def test_close_is_idempotent(engine: Engine) -> None:
     engine.close()
 
 
-def test_every_engine_is_in_this_suite() -> None:
-    assert set(BUILD) == set(ENGINES)
+def test_every_engine_is_in_this_suite(contract_engines: set[str]) -> None:
+    assert set(ENGINES) - ELSEWHERE <= contract_engines
 
 
-@pytest.mark.parametrize("bad", [{"max_new_tokens": 0}, {"temperature": -0.1}, {"temperature": float("nan")}])
+def needs(engine: Engine, *words: str) -> None:
+    missing = set(words) - engine.capabilities
+    if missing:
+        pytest.skip(f"{type(engine).__name__} lacks {', '.join(sorted(missing))}")
+
+
+def drain(engine: Engine, count: int) -> dict[str, TurnResult]:
+    """Step until ``count`` turns ended."""
+    results: dict[str, TurnResult] = {}
+    for _ in range(500):
+        results |= {result.trial: result for result in engine.step(5.0)}
+        if len(results) >= count:
+            return results
+    raise AssertionError(f"{len(results)} of {count} turns ended")
+
+
+def test_capabilities_are_words_of_the_protocol(engine: Engine) -> None:
+    assert engine.capabilities <= CAPABILITIES
+
+
+def test_spans_cover_the_turn_and_name_its_version(engine: Engine) -> None:
+    needs(engine, "spans")
+    for result in talk(engine, 2):
+        assert result.spans == (WeightSpan(3, 0, len(result.ids)),)
+
+
+def test_steps_by_hand_equal_generate(engine: Engine) -> None:
+    needs(engine, "seed")
+    expected = {result.trial: result for result in engine.generate([request(trial) for trial in TRIALS])}
+    for trial in TRIALS:
+        engine.release(trial)
+        engine.submit(request(trial))
+    found = drain(engine, len(TRIALS))
+    assert {trial: found[trial].ids for trial in TRIALS} == {trial: expected[trial].ids for trial in TRIALS}
+
+
+def test_a_step_with_nothing_to_do_is_no_error(engine: Engine) -> None:
+    assert engine.step(0.1) == []
+
+
+def test_a_trial_has_one_turn_under_way(engine: Engine) -> None:
+    engine.submit(request(TRIALS[0]))
+    with pytest.raises(EngineError, match="under way"):
+        engine.submit(request(TRIALS[0]))
+    drain(engine, 1)
+
+
+def test_a_cancelled_turn_ends_alone_and_can_be_gone_on_with(engine: Engine) -> None:
+    needs(engine, "cancel")
+    for trial in TRIALS[:3]:
+        engine.submit(request(trial))
+    partial = engine.cancel(TRIALS[1])
+    assert partial is not None
+    assert (partial.trial, partial.finish, len(partial.logprobs)) == (TRIALS[1], "abort", len(partial.ids))
+    assert engine.cancel(TRIALS[1]) is None
+    assert engine.cancel("never seen") is None
+    assert set(drain(engine, 2)) == {TRIALS[0], TRIALS[2]}
+    more = TurnRequest(TRIALS[1], [], 1, Sampling(6 - len(partial.ids), 1.0, frozenset({STOP})), len(partial.ids))
+    engine.submit(more)
+    assert drain(engine, 1)[TRIALS[1]].finish in ("stop", "length")
+
+
+def test_a_pause_holds_everything_and_queues_what_is_new(engine: Engine) -> None:
+    needs(engine, "pause_keep", "seed")
+    expected = {result.trial: result.ids for result in engine.generate([request(trial) for trial in TRIALS])}
+    for trial in TRIALS:
+        engine.release(trial)
+    for trial in TRIALS[:4]:
+        engine.submit(request(trial))
+    found = {result.trial: result for result in engine.step(5.0)}
+    assert engine.pause("keep") == []
+    assert engine.pause("keep") == []
+    assert engine.paused
+    for trial in TRIALS[4:]:
+        engine.submit(request(trial))
+    assert engine.step(0.1) == []
+    engine.resume()
+    engine.resume()
+    assert not engine.paused
+    found |= drain(engine, len(TRIALS) - len(found))
+    assert {trial: result.ids for trial, result in found.items()} == expected
+
+
+def test_a_pause_that_waits_finishes_what_runs(engine: Engine) -> None:
+    needs(engine, "pause_wait")
+    for trial in TRIALS:
+        engine.submit(request(trial))
+    ended = [*engine.step(5.0), *engine.pause("wait", deadline_s=20.0)]
+    assert sorted(result.trial for result in ended) == TRIALS
+    assert {result.finish for result in ended} <= {"stop", "length"}
+    assert engine.paused
+
+
+def test_a_pause_that_aborts_returns_what_there_is(engine: Engine) -> None:
+    for trial in TRIALS:
+        engine.submit(request(trial))
+    ended = [*engine.step(5.0), *engine.pause("abort")]
+    assert sorted(result.trial for result in ended) == TRIALS
+    assert "abort" in {result.finish for result in ended}
+    engine.resume()
+    assert engine.step(0.1) == []
+
+
+def test_a_paused_engine_refuses_whole_conversations(engine: Engine) -> None:
+    engine.pause("keep")
+    with pytest.raises(EngineError, match="resume"):
+        engine.generate([request(TRIALS[0])])
+    engine.resume()
+    assert engine.generate([request(TRIALS[0])])
+
+
+def test_usage_counts_what_is_held_and_what_was_computed(engine: Engine) -> None:
+    (result,) = engine.generate([request(TRIALS[0])])
+    usage = engine.usage()
+    assert 3 <= usage.tokens <= 3 + len(result.ids)
+    assert usage.tokens <= usage.capacity
+    engine.release(TRIALS[0])
+    assert engine.usage().tokens == 0
+
+
+def test_spans_that_leave_a_token_out_or_go_back_cannot_be_made() -> None:
+    ids, logprobs = [1, 2, 3], np.zeros(3, dtype=np.float32)
+    for spans in ((WeightSpan(1, 0, 2),), (WeightSpan(1, 0, 1), WeightSpan(1, 2, 3)), (WeightSpan(1, 1, 3),)):
+        with pytest.raises(ValueError, match="spans"):
+            TurnResult("t", ids, logprobs, "length", 1, spans)
+    with pytest.raises(ValueError, match="in order"):
+        TurnResult("t", ids, logprobs, "length", 1, (WeightSpan(2, 0, 1), WeightSpan(1, 1, 3)))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"max_new_tokens": 0},
+        {"temperature": -0.1},
+        {"temperature": float("nan")},
+        {"top_p": 0.0},
+        {"top_p": 1.1},
+        {"top_k": -1},
+        {"top_logprobs": -1},
+    ],
+)
 def test_sampling_that_means_nothing_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         Sampling(**{"max_new_tokens": 1, "temperature": 1.0, "stop_ids": frozenset({STOP}), **bad})

@@ -249,29 +249,16 @@ def test_a_push_that_does_not_fit_leaves_the_old_weights_serving(model: Any, fau
     assert (engine.forward_logprobs(probe)[0] == before).all()
 
 
-def test_weights_cannot_change_under_a_cache_that_trials_hold(model: Any) -> None:
-    engine = engine_of(model)
-    engine.generate([TurnRequest("a", [5], 0, Sampling(2, 1.0, frozenset({STOP})))])
-    with pytest.raises(EngineError, match="1 trials hold a cache of version 0"):
-        engine.update_weights(model.state_dict(), 1)
-    engine.release("a")
-    engine.update_weights(model.state_dict(), 1)
-
-
-def test_more_trials_than_rows_cannot_be_kept_by_generate(model: Any) -> None:
-    engine = engine_of(model, rows=2)
-    with pytest.raises(EngineError, match="3 new trials"):
-        engine.generate([TurnRequest(str(n), [5], n, Sampling(2, 1.0, frozenset({STOP}))) for n in range(3)])
-
-
-def test_converse_says_so_when_parked_trials_hold_every_row(model: Any) -> None:
-    engine = engine_of(model, rows=2)
-    sampling = Sampling(2, 1.0, frozenset({STOP}))
-    engine.generate([TurnRequest(str(n), [5], n, sampling) for n in range(2)])
-    with pytest.raises(EngineError, match="all 2 cache rows"):
-        engine.converse([TurnRequest("new", [5], 0, sampling)], lambda result: None)
-    engine.release("0")
-    engine.converse([TurnRequest("new", [5], 0, sampling)], lambda result: None)
+def test_more_trials_than_rows_rest_without_their_rows_and_go_on(model: Any, reference: Reference) -> None:
+    engine, sampling = engine_of(model, rows=2), Sampling(4, 1.0, frozenset({STOP}))
+    firsts = engine.generate([TurnRequest(str(n), [5, 6 + n], n, sampling) for n in range(5)])
+    seconds = engine.generate([TurnRequest(str(n), [9], n, sampling) for n in range(5)])
+    assert engine.usage().preemptions > 0
+    for n, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
+        context = [5, 6 + n, *first.ids, 9]
+        table = reference(model, context + second.ids)
+        expected = [table[len(context) - 1 + k, token] for k, token in enumerate(second.ids)]
+        assert second.logprobs == pytest.approx(expected, abs=1e-4)
 
 
 def test_weights_that_overflow_are_a_system_error_and_not_a_sample(model: Any) -> None:
@@ -282,20 +269,17 @@ def test_weights_that_overflow_are_a_system_error_and_not_a_sample(model: Any) -
         engine.generate([TurnRequest("a", [5, 6], 0, Sampling(4, 1.0, frozenset({STOP})))])
 
 
-def test_nothing_is_answered_inside_a_running_call_or_after_close(model: Any) -> None:
+def test_no_conversation_starts_inside_another_and_nothing_is_answered_after_close(model: Any) -> None:
     engine = engine_of(model, rows=2)
     request = TurnRequest("a", [5, 6], 0, Sampling(4, 1.0, frozenset({STOP})))
 
-    def respond(result: TurnResult) -> None:
-        for attempt in (lambda: engine.generate([request]), lambda: engine.release("a")):
-            with pytest.raises(EngineError, match="inside a running call"):
-                attempt()
+    def respond(result: TurnResult) -> TurnRequest | None:
         with pytest.raises(EngineError, match="inside a running call"):
-            engine.update_weights(model.state_dict(), 1)
+            engine.generate([request])
 
     engine.converse([request], respond)
     engine.close()
-    for attempt in (lambda: engine.generate([request]), lambda: engine.forward_logprobs([[5, 6]])):
+    for attempt in (lambda: engine.generate([request]), lambda: engine.forward_logprobs([[5, 6]]), engine.step):
         with pytest.raises(EngineError, match="after close"):
             attempt()
 
@@ -329,7 +313,7 @@ def test_a_directory_that_holds_no_model_is_an_input_error(model: Any, tmp_path:
         ("model_type", "gpt2"),
         ("rope_parameters", {"rope_type": "yarn", "rope_theta": 1e4}),
         ("hidden_act", "gelu"),
-        ("attention_bias", True),
+        ("mlp_bias", True),
         ("use_sliding_window", True),
     ],
 )

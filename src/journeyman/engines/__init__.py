@@ -37,7 +37,13 @@ def _scripted() -> type:
     return ScriptedEngine
 
 
-ENGINES: dict[str, Callable[[], type]] = {"embedded": _embedded, "scripted": _scripted}
+def _replay() -> type:
+    from journeyman.engines.replay import ReplayEngine
+
+    return ReplayEngine
+
+
+ENGINES: dict[str, Callable[[], type]] = {"embedded": _embedded, "replay": _replay, "scripted": _scripted}
 """Every engine by name: a function that imports its class, so that naming one in a recipe costs no heavy import."""
 
 __all__ = [

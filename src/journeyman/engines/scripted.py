@@ -29,7 +29,7 @@ class ScriptedEngine:
         max_len: context limit in tokens, as of any engine.
     """
 
-    capabilities = frozenset({"inflight_update", "spans", "pause_wait", "pause_keep", "seed", "cancel"})
+    capabilities: frozenset[str] = frozenset({"inflight_update", "spans", "pause_wait", "pause_keep", "seed", "cancel"})
 
     def __init__(
         self, scripts: Mapping[str, Sequence[Sequence[int]]], *, version: int = 0, max_len: int = 4096

@@ -11,6 +11,9 @@ from torch import Tensor
 
 from journeyman.errors import InputError
 
+INDEX = "model.safetensors.index.json"
+"""Names the file of every tensor where there are several."""
+
 
 def read_directory(
     path: Path, *, expected: Mapping[str, object] | None = None
@@ -24,9 +27,6 @@ def read_directory(
         InputError: ``config.json`` or the weights are missing or cannot be read, or a field has another value than the
             expected one; names file, field, value found and value expected.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     config_path = path / "config.json"
     try:
         config = json.loads(config_path.read_text(encoding="utf-8"))
@@ -36,13 +36,37 @@ def read_directory(
         if config.get(field) != value:
             problem = f"found {config.get(field)!r}: a checkpoint of another model shape"
             raise InputError(f"{config_path}:{field}", problem, allowed=str(value))
-    files = sorted(path.glob("*.safetensors"))
-    if not files:
-        raise InputError(str(path), "holds no *.safetensors", hint="save the model with save_pretrained")
+    return config, read_state(path)
+
+
+def read_state(path: Path) -> dict[str, Tensor]:
+    """Every tensor of a directory of safetensors: the files that its index names, or else all there are.
+
+    Raises:
+        InputError: no file, a file that the index names and that is missing, or one that cannot be read.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    files = _files(path)
     state: dict[str, Tensor] = {}
     for file in files:
         try:
             state.update(load_file(file))
         except (OSError, SafetensorError) as error:
             raise InputError(str(file), f"cannot be read: {error}") from error
-    return config, state
+    return state
+
+
+def _files(path: Path) -> list[Path]:
+    index = path / INDEX
+    if index.is_file():
+        try:
+            names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        except (OSError, ValueError, KeyError, AttributeError) as error:
+            raise InputError(str(index), f"cannot be read: {error}", hint="save the model again") from error
+        return sorted(path / name for name in names)
+    files = sorted(path.glob("*.safetensors"))
+    if not files:
+        raise InputError(str(path), "holds no *.safetensors", hint="save the model with save_pretrained")
+    return files

@@ -13,6 +13,7 @@ from torch.nn.functional import silu
 
 from journeyman.engines.embedded.cache import KVCache
 from journeyman.engines.embedded.ragged import Ragged, padded
+from journeyman.engines.embedded.shape import DecoderShape
 from journeyman.engines.embedded.weights import LayerWeights, Weights
 
 
@@ -28,8 +29,7 @@ class Decoder:
     def __init__(self, weights: Weights, cache: KVCache, max_len: int) -> None:
         self.weights, self.cache, self.shape = weights, cache, weights.shape
         s, device = self.shape, cache.data.device
-        half = torch.arange(0, s.head_dim, 2, dtype=torch.float32)
-        angles = torch.arange(max_len)[:, None] / s.rope_theta ** (half / s.head_dim)
+        angles = _angles(s, max_len)
         self._turns = torch.polar(torch.ones_like(angles), angles)[:, None].to(device)
         self._columns = torch.arange(max_len, device=device)
         self._eps = torch.full((1,), s.eps, device=device)
@@ -104,7 +104,7 @@ class Decoder:
         """Queries, keys and values [n, heads + 2 * kv_heads, head_dim], queries and keys normed, scaled, rotated."""
         s, count = self.shape, len(x)
         normed_heads = s.heads + s.kv_heads
-        flat = torch.mm(self._normed(x), layer.qkv)
+        flat = _product(self._normed(x), layer.qkv, layer.qkv_bias)
         qkv = flat.view(count, normed_heads + s.kv_heads, s.head_dim)
         turned, exact = qkv[:, :normed_heads], flat[:, : normed_heads * s.head_dim].float()
         heads = exact.view(count, normed_heads, s.head_dim)
@@ -155,7 +155,7 @@ class Decoder:
 
     def _finish(self, layer: LayerWeights, x: Tensor, mixed: Tensor) -> Tensor:
         """Output projection, residual, and the MLP block."""
-        x = x + torch.mm(mixed, layer.out)
+        x = x + _product(mixed, layer.out, layer.out_bias)
         gate_up = torch.mm(self._normed(x), layer.gate_up)
         gate, up = gate_up[:, : self.shape.ffn], gate_up[:, self.shape.ffn :]
         return x.add_(torch.mm(silu(gate).mul_(up), layer.down))
@@ -169,3 +169,16 @@ class Decoder:
         length = torch.linalg.vector_norm(exact, 2, -1, True)
         inverse = torch.addcmul(self._eps, length, length, value=1 / x.shape[-1]).rsqrt_()
         return (exact * inverse).to(x.dtype)
+
+
+def _product(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
+    return torch.mm(x, matrix) if bias is None else torch.addmm(bias, x, matrix)
+
+
+def _angles(shape: DecoderShape, max_len: int) -> Tensor:
+    """Angle of every pair of a head at every position, float32 [max_len, head_dim / 2]."""
+    positions = torch.arange(max_len)[:, None]
+    if shape.rope.kind != "default":
+        return positions * shape.rope.frequencies(shape.head_dim)
+    half = torch.arange(0, shape.head_dim, 2, dtype=torch.float32)
+    return positions / shape.rope.theta ** (half / shape.head_dim)  # rounds as in results that are on record

@@ -1,13 +1,13 @@
-"""Continuous batching over the decoder: rows join, answer, are answered and leave while the others go on.
+"""Continuous batching over the decoder, step by step: rows join, answer and leave at any token.
 
-Each pass of the loop first prefills whatever arrived (new trials and next turns, identical opening prompts once), then
-decodes one token for every active row. What runs together depends on the requests and the answers only.
+Each step first prefills whatever arrived (new trials and next turns, identical opening prompts once), then decodes one
+token for every running row. What runs together depends on the requests and the order of the calls only.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,38 +16,70 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from journeyman.engines.drive import check_distinct, check_same_trial
+from journeyman.deadline import Deadline
+from journeyman.engines import drive
+from journeyman.engines.embedded.adapter import read_adapter
 from journeyman.engines.embedded.batch import Batch
 from journeyman.engines.embedded.cache import KVCache
-from journeyman.engines.embedded.checkpoint import read_directory
+from journeyman.engines.embedded.checkpoint import read_directory, read_state
 from journeyman.engines.embedded.decoder import Decoder
-from journeyman.engines.embedded.ragged import ragged
+from journeyman.engines.embedded.probe import forward_logprobs
+from journeyman.engines.embedded.roster import Roster
 from journeyman.engines.embedded.shape import read_shape
+from journeyman.engines.embedded.trial import Trial
 from journeyman.engines.embedded.weights import Weights
 from journeyman.engines.errors import ContextOverflow, EngineError
-from journeyman.engines.protocol import Respond, TurnRequest, TurnResult
+from journeyman.engines.protocol import (
+    KvMode,
+    KvUsage,
+    PauseMode,
+    Respond,
+    TurnRequest,
+    TurnResult,
+    WeightSource,
+)
+from journeyman.errors import InputError
 
 
 class EmbeddedEngine:
     """Decodes many trials at once in this process.
 
-    The same requests and answers give the same bits, in any process with the same number of torch threads. Another
-    batch composition or thread count rounds differently (about 1e-6 in a logprob), as matrix products do.
+    The same calls give the same bits, in any process with the same number of torch threads. Another batch composition
+    or thread count rounds differently (about 1e-6 in a logprob), as matrix products do.
 
     Args:
         config: the model's ``config.json`` as a mapping.
         state: its Hugging Face state dict.
-        rows: trials that hold a cache row at one time; further ones wait.
+        rows: trials that hold a cache row at one time; further ones wait, and trials between two turns give theirs up.
         max_len: tokens of context per trial. The cache takes at most
             ``layers * 2 * rows * kv_heads * max_len * head_dim`` elements.
         version: of the first weights.
         dtype, device: of weights and cache. Norms, rotations, softmax and sampling are float32 or better throughout.
         prefill_tokens: new tokens per prefill pass (at least one row's); small passes stay in the processor's cache.
+        kv_bytes: bound of the cache's memory; ``rows`` is lowered until the rows fit.
+        kv_tokens: bound of the tokens that all rows together hold, >= max_len; beyond it trials are preempted and their
+            contexts computed again.
+        kv_on_update: what new weights do to keys and values of the old ones, see ``Engine.update_weights``.
 
     Raises:
-        InputError: a configuration that is not decoded here.
+        InputError: a configuration that is not decoded here, or a bound that holds no trial.
         EngineError: weights that do not fit the configuration.
     """
+
+    capabilities = frozenset(
+        {
+            "inflight_update",
+            "spans",
+            "pause_wait",
+            "pause_keep",
+            "seed",
+            "top_logprobs",
+            "kept_set",
+            "lora",
+            "kv_recompute",
+            "cancel",
+        }
+    )
 
     def __init__(
         self,
@@ -60,16 +92,29 @@ class EmbeddedEngine:
         dtype: torch.dtype = torch.float32,
         device: str | torch.device = "cpu",
         prefill_tokens: int = 512,
+        kv_bytes: int | None = None,
+        kv_tokens: int | None = None,
+        kv_on_update: KvMode = "keep",
     ) -> None:
         self._device = torch.device(device)
         self.shape = read_shape(config)
+        if kv_bytes is not None:
+            row_bytes = self.shape.kv_elements_per_token * max_len * dtype.itemsize
+            rows = min(rows, kv_bytes // row_bytes)
+            _require_one(rows, "kv_bytes", kv_bytes, row_bytes)
+        if kv_tokens is not None:
+            _require_one(kv_tokens // max_len, "kv_tokens", kv_tokens, max_len)
         self._weights = Weights(self.shape, dtype, self._device)
         self._weights.load(state)
         cache = KVCache(self.shape, rows, max_len, dtype, self._device)
         self._decoder = Decoder(self._weights, cache, max_len)
         self._batch = Batch(self._decoder, prefill_tokens)
-        self._rows, self._max_len, self._version = rows, max_len, version
-        self._busy = False
+        self._capacity = min(kv_tokens or rows * max_len, rows * max_len)
+        self._trials: dict[str, Trial] = {}
+        self._roster = Roster(self._batch, self._trials, self._capacity)
+        self._max_len, self._version, self._kv_on_update = max_len, version, kv_on_update
+        self._paused = self._closed = self._driven = False
+        self._steps = 0
 
     @classmethod
     def from_directory(
@@ -95,39 +140,135 @@ class EmbeddedEngine:
     def max_len(self) -> int:
         return self._max_len
 
-    def converse(self, requests: Sequence[TurnRequest], respond: Respond) -> None:
-        self._refuse_inside_a_call("converse")
-        self._run(requests, respond, self._batch.slots.release)
+    @property
+    def paused(self) -> bool:
+        return self._paused
 
-    def generate(self, requests: Sequence[TurnRequest]) -> list[TurnResult]:
-        self._refuse_inside_a_call("generate")
-        new = sum(request.trial not in self._batch.slots.row_of for request in requests)
-        free = self._rows - self._batch.slots.used
-        if new > free:
-            raise EngineError(f"{new} new trials need {new} cache rows and {free} of {self._rows} are free")
-        results: dict[str, TurnResult] = {}
-        self._run(requests, lambda result: results.__setitem__(result.trial, result), self._batch.slots.park)
-        return [results[request.trial] for request in requests]
+    def submit(self, request: TurnRequest) -> None:
+        self._refuse_closed("submit")
+        trial = self._trials.get(request.trial) or Trial(request.trial)
+        self._check(request, trial)
+        self._trials[request.trial] = trial
+        trial.begin(request, self._version)
+        self._roster.put(trial, at_once=not self._paused)
 
-    def release(self, trial: str) -> None:
-        self._refuse_inside_a_call("release")
-        self._batch.slots.release(trial)
+    def step(self, deadline_s: float = 60.0) -> list[TurnResult]:
+        """One pass: a prefill of what arrived, and one token for every running row unless the prefill ended a turn."""
+        self._refuse_closed("step")
+        if self._paused:
+            return []
+        self._roster.admit()
+        return self._advance()
 
-    def update_weights(self, state: Mapping[str, Tensor], version: int) -> None:
-        """Serve new weights from the next turn on.
+    def _advance(self) -> list[TurnResult]:
+        if not self._batch.slots.active:
+            return []
+        self._steps += 1
+        arrived = self._roster.take_arrived()
+        ended = self._batch.prefill(arrived) if arrived else []
+        if not ended:
+            self._roster.make_room()
+            ended = self._batch.step()
+        results = []
+        for trial in [self._trials[name] for name in ended]:
+            stopped = self._batch.stopped(trial)
+            self._batch.keep_aside(trial)
+            results.append(trial.end("stop" if stopped else "length", self._steps))
+            self._roster.linger(trial)
+        return results
+
+    def cancel(self, trial: str) -> TurnResult | None:
+        self._refuse_closed("cancel")
+        known = self._trials.get(trial)
+        if known is None or known.turn is None:
+            return None
+        self._roster.leave(known)
+        return known.end("abort", self._steps)
+
+    def pause(self, mode: PauseMode, *, deadline_s: float = 60.0) -> list[TurnResult]:
+        """As the protocol says. A ``wait`` that passes its deadline freezes what still runs, as ``keep`` does."""
+        self._refuse_closed("pause")
+        ended: list[TurnResult] = []
+        if self._paused:
+            return ended
+        self._roster.withdraw()
+        if mode == "abort":
+            under_way = [*self._roster.running(), *self._roster.waiting]
+            ended = [result for trial in under_way if (result := self.cancel(trial.name))]
+        elif mode == "wait":
+            deadline = Deadline.after(deadline_s, "a pause that waits")
+            self._roster.admit(started_only=True)
+            while self._batch.slots.active and not deadline.has_passed:
+                ended += self._advance()
+                self._roster.admit(started_only=True)
+        self._paused = True
+        return ended
+
+    def resume(self) -> None:
+        self._paused = False
+
+    def update_weights(
+        self, source: WeightSource, version: int, *, kv: KvMode | None = None, deadline_s: float = 60.0
+    ) -> None:
+        """As the protocol says; the present adapter is dropped. Every tensor is checked before the first is copied."""
+        self._refuse_closed("update_weights")
+        self._check_version(version)
+        deadline = Deadline.after(deadline_s, f"the push of version {version}")
+        try:
+            state = read_state(source) if isinstance(source, Path) else source
+        except InputError as error:
+            raise EngineError(f"version {version} was not pushed, {self._version} keeps serving: {error}") from error
+        deadline.check()
+        self._weights.load(state)
+        self._adopt(version, kv)
+
+    def load_adapter(self, path: Path | None, version: int, *, kv: KvMode | None = None) -> None:
+        """Serve a LoRA adapter (a directory that peft saved) on the present base weights in the place of the present
+        adapter; None takes it away. Merged, so decoding costs the same.
 
         Raises:
-            EngineError: the state does not fit, or trials hold keys and values of the old weights (release them).
+            EngineError: it does not fit; the old weights keep serving under the old version.
         """
-        self._refuse_inside_a_call("update_weights")
-        if self._batch.slots.used:
-            raise EngineError(
-                f"{self._batch.slots.used} trials hold a cache of version {self._version}; release them first"
-            )
-        self._weights.load(state)
-        self._version = version
+        self._refuse_closed("load_adapter")
+        self._check_version(version)
+        try:
+            adapter = None if path is None else read_adapter(path)
+        except InputError as error:
+            raise EngineError(f"version {version} was not loaded, {self._version} keeps serving: {error}") from error
+        self._weights.adapt(adapter)
+        self._adopt(version, kv)
 
-    @torch.inference_mode()
+    def _adopt(self, version: int, kv: KvMode | None) -> None:
+        """New weights are in place: stamp turns under way, and drop keys and values if they are not to be kept."""
+        self._version = version
+        for trial in self._trials.values():
+            if trial.turn is not None:
+                trial.turn.mark(version, self._sampled(trial))
+        if (kv or self._kv_on_update) == "recompute":
+            self._roster.drop_cache()
+
+    def usage(self) -> KvUsage:
+        self._refuse_closed("usage")
+        batch, slots = self._batch, self._batch.slots
+        held = int(slots.length[: slots.used].sum())
+        return KvUsage(held, self._capacity, batch.reused, batch.prefilled, self._roster.preemptions)
+
+    def converse(self, requests: Sequence[TurnRequest], respond: Respond) -> None:
+        with self._driver("converse"):
+            drive.converse(self, requests, respond)
+
+    def generate(self, requests: Sequence[TurnRequest]) -> list[TurnResult]:
+        with self._driver("generate"):
+            return drive.generate(self, requests)
+
+    def release(self, trial: str) -> None:
+        self._refuse_closed("release")
+        known = self._trials.pop(trial, None)
+        if known is not None:
+            if known.turn is not None:
+                self._roster.leave(known)
+            self._roster.forget(trial)
+
     def forward_logprobs(
         self, sequences: Sequence[Sequence[int]], *, temperature: float = 1.0
     ) -> list[npt.NDArray[np.float32]]:
@@ -135,72 +276,54 @@ class EmbeddedEngine:
 
         Needs no cache row, so it serves as the fixed probe before and after an update.
         """
-        self._refuse_inside_a_call("forward_logprobs")
-        results: list[npt.NDArray[np.float32]] = []
-        for ids in sequences:
-            hidden = self._decoder.prefill(ragged([list(ids)], [0], None, self._device), every_position=True)
-            values = np.zeros(len(ids), dtype=np.float32)
-            for at in range(0, len(ids) - 1, 256):
-                logits = self._decoder.logits(hidden[at : min(at + 256, len(ids) - 1)]) / temperature
-                chosen = torch.tensor(ids[at + 1 : at + 257], device=self._device)[:, None]
-                values[at + 1 : at + 257] = torch.log_softmax(logits, -1).gather(1, chosen)[:, 0].cpu().numpy()
-            results.append(values)
-        return results
+        self._refuse_closed("forward_logprobs")
+        return forward_logprobs(self._decoder, sequences, temperature)
 
     def close(self) -> None:
         """Give the cache and the weights back. Idempotent; the engine answers nothing afterwards."""
-        self._busy = True
-        for name in ("_batch", "_decoder", "_weights"):
+        self._closed = True
+        for name in ("_roster", "_batch", "_decoder", "_weights", "_trials"):
             self.__dict__.pop(name, None)
 
-    def _refuse_inside_a_call(self, what: str) -> None:
-        if self._busy:
-            raise EngineError(f"{what} inside a running call or after close")
+    def _refuse_closed(self, what: str) -> None:
+        if self._closed:
+            raise EngineError(f"{what} after close")
 
-    def _run(self, requests: Sequence[TurnRequest], respond: Respond, leave: Callable[[str], None]) -> None:
-        check_distinct(requests)
-        for request in requests:
-            self._check(request)
-        self._busy = True
-        mine = {request.trial for request in requests}
+    @contextmanager
+    def _driver(self, what: str) -> Iterator[None]:
+        self._refuse_closed(what)
+        if self._driven:
+            raise EngineError(f"{what} inside a running call")
+        self._driven = True
         try:
-            self._loop(deque(requests), respond, leave)
-        except BaseException:
-            for trial in mine:
-                self._batch.slots.release(trial)
-            raise
+            yield
         finally:
-            self._busy = False
+            self._driven = False
 
-    def _loop(self, waiting: deque[TurnRequest], respond: Respond, leave: Callable[[str], None]) -> None:
-        batch, slots, arrived = self._batch, self._batch.slots, list[TurnRequest]()
-        while True:
-            while waiting and (slots.has_free or waiting[0].trial in slots.row_of):
-                arrived.append(waiting.popleft())
-                batch.begin(arrived[-1])
-            if not slots.active:
-                if waiting:
-                    raise EngineError(f"all {self._rows} cache rows are held by trials of earlier calls; release some")
-                return
-            ended = batch.prefill(arrived) if arrived else []
-            arrived = []
-            ended = ended or batch.step()
-            for trial in ended:
-                result = batch.result(trial, self._version)
-                following = respond(result)
-                if following is None:
-                    leave(trial)
-                    continue
-                check_same_trial(result, following)
-                self._check(following)
-                batch.begin(following)
-                arrived.append(following)
+    def _sampled(self, trial: Trial) -> int:
+        """Tokens that the trial's turn under way has sampled."""
+        if trial.turn is None:
+            return 0
+        return self._batch.position(trial) if self._roster.is_running(trial) else len(trial.turn.ids)
 
-    def _check(self, request: TurnRequest) -> None:
-        if not request.append:
+    def _check_version(self, version: int) -> None:
+        if version < self._version and any(self._sampled(trial) for trial in self._trials.values()):
+            raise EngineError(f"version {version} under turns that version {self._version} has begun to sample")
+
+    def _check(self, request: TurnRequest, trial: Trial) -> None:
+        if trial.turn is not None:
+            raise EngineError(f"trial {request.trial!r} has a turn under way")
+        if not request.append and not (trial.was_aborted and trial.context):
             raise EngineError(f"trial {request.trial!r} appends no token")
-        if min(request.append) < 0 or max(request.append) >= self.shape.vocab:
+        if request.append and (min(request.append) < 0 or max(request.append) >= self.shape.vocab):
             raise EngineError(f"trial {request.trial!r} appends an id outside the vocabulary of {self.shape.vocab}")
-        needed = self._batch.slots.context_of(request.trial) + len(request.append) + request.sampling.max_new_tokens
+        needed = len(trial.context) + len(request.append) + request.sampling.max_new_tokens
         if needed > self._max_len:
             raise ContextOverflow(request.trial, needed, self._max_len)
+        if request.sampling.routed_experts:
+            raise EngineError("this model is no mixture of experts: routed_experts cannot be reported")
+
+
+def _require_one(count: int, name: str, given: int, needed: int) -> None:
+    if count < 1:
+        raise InputError(name, f"{given} holds no trial of max_len", allowed=f">= {needed}", hint="lower max_len")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from journeyman.engines.embedded.cache import KVCache
-from journeyman.engines.protocol import Sampling
+from journeyman.engines.embedded.trial import Turn
 
 
 class Slots:
@@ -19,12 +19,15 @@ class Slots:
         last: the last sampled token of each row, not yet in the cache; -1 when there is none.
         key, temperature, limit, stops: sampling of the present turn (stops: row of the engine's table of stop sets).
         position: tokens sampled so far in the present turn.
-        out_ids, out_logprobs: those tokens, [rows, max_len].
+        offset: added to the position for the noise.
+        tells_more: the turn reports kept sets or alternatives.
+        admitted: number of the admission to the running rows; the highest came last.
+        out_ids, out_logprobs: the tokens sampled in the present turn, [rows, max_len].
     """
 
     def __init__(self, cache: KVCache) -> None:
         rows, width = cache.rows, cache.max_len
-        self._cache = cache
+        self._cache, self.width, self._admissions = cache, width, 0
         self.names: list[str | None] = [None] * rows
         self.row_of: dict[str, int] = {}
         self.active = self.used = 0
@@ -35,6 +38,9 @@ class Slots:
         self.limit = np.zeros(rows, dtype=np.int64)
         self.stops = np.zeros(rows, dtype=np.int64)
         self.position = np.zeros(rows, dtype=np.int64)
+        self.offset = np.zeros(rows, dtype=np.int64)
+        self.tells_more = np.zeros(rows, dtype=bool)
+        self.admitted = np.zeros(rows, dtype=np.int64)
         self.out_ids = np.zeros((rows, width), dtype=np.int32)
         self.out_logprobs = np.zeros((rows, width), dtype=np.float32)
         self._columns = (
@@ -45,6 +51,9 @@ class Slots:
             self.limit,
             self.stops,
             self.position,
+            self.offset,
+            self.tells_more,
+            self.admitted,
             self.out_ids,
             self.out_logprobs,
         )
@@ -53,13 +62,8 @@ class Slots:
     def has_free(self) -> bool:
         return self.used < len(self.names)
 
-    def context_of(self, trial: str) -> int:
-        """Tokens of context the trial holds, the last sampled one included."""
-        row = self.row_of.get(trial)
-        return 0 if row is None else int(self.length[row]) + int(self.last[row] >= 0)
-
-    def begin(self, trial: str, key: int, sampling: Sampling, stops: int) -> None:
-        """Make a trial active for a new turn: a free row for a new one, its own row for one that is known."""
+    def begin(self, trial: str, turn: Turn, stops: int) -> None:
+        """Make a trial active for its turn: a free row for a new one, its own row for one that is known."""
         if trial not in self.row_of:
             row = self.used
             self.used += 1
@@ -70,9 +74,15 @@ class Slots:
             self._swap(row, self.active)
             row = self.active
             self.active += 1
-        self.key[row] = key & 0xFFFFFFFFFFFFFFFF
+        request, done = turn.request, len(turn.ids)
+        sampling = request.sampling
+        self.key[row] = request.key & 0xFFFFFFFFFFFFFFFF
         self.temperature[row], self.limit[row], self.stops[row] = sampling.temperature, sampling.max_new_tokens, stops
-        self.position[row] = 0
+        self.position[row], self.offset[row], self.tells_more[row] = done, request.offset, turn.tells_more
+        self._admissions += 1
+        self.admitted[row] = self._admissions
+        if done:
+            self.out_ids[row, :done], self.out_logprobs[row, :done] = turn.ids, turn.logprobs
 
     def park(self, trial: str) -> None:
         """Take an active trial out of decoding; its row is kept."""
