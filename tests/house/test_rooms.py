@@ -11,7 +11,7 @@ from collections.abc import Iterator
 FLOOR = {"errors", "config", "deadline", "digest", "durable", "clock", "seeds", "_version"}
 HEAVY = {"torch", "transformers", "ray", "vllm", "scipy", "openpyxl", "docx", "pdfplumber", "reportlab", "xlsxwriter"}
 #: Folders and modules that exist to wrap a heavy library: they may import it at their top.
-ADAPTERS = ("engines/embedded/", "train/")
+ADAPTERS = ("engines/embedded/", "engines/vllm/inside/", "train/")
 #: Programs that run where journeyman is not installed: inside a sandbox, or copied into the agent's environment.
 ALONE = ("/inside/", "documents/")
 
@@ -117,6 +117,7 @@ def at_top(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def _is_relative_inside(path: str, node: ast.Import | ast.ImportFrom, name: str) -> bool:
-    """Whether a relative import stays in the module's own folder."""
-    folder = ".".join(["journeyman", *path.split("/")[:-1]])
+    """Whether a relative import stays in what is copied with the module: its own folder, or the whole room documents."""
+    home = ["documents"] if path.startswith("documents/") else path.split("/")[:-1]
+    folder = ".".join(["journeyman", *home])
     return isinstance(node, ast.ImportFrom) and node.level > 0 and name.startswith(f"{folder}.")

@@ -12,7 +12,10 @@ import click
 from journeyman import __version__
 from journeyman.cli.breakdown import Breakdown, missing_extra
 from journeyman.cli.config import config
+from journeyman.cli.docs import docs
 from journeyman.cli.doctor import doctor
+from journeyman.cli.gc import gc
+from journeyman.cli.pack import pack
 from journeyman.cli.quickstart import quickstart
 from journeyman.cli.tasks import tasks
 from journeyman.cli.view import view
@@ -24,6 +27,9 @@ VERBS: dict[str, click.Command] = {
     "view": view,
     "worlds": worlds,
     "tasks": tasks,
+    "docs": docs,
+    "pack": pack,
+    "gc": gc,
     "config": config,
     "doctor": doctor,
 }

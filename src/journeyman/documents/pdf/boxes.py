@@ -81,18 +81,30 @@ def boxes_of(text_page: Any, sheet: Sheet) -> tuple[list[Box], bool]:
     handle = ctypes.cast(text_page.raw, ctypes.c_void_p).value
     count = max(0, text_page.count_chars())
     is_cut, count = count > MAX_CHARS_PER_PAGE, min(count, MAX_CHARS_PER_PAGE)
-    object_of, unicode_of = calls["GetTextObject"], calls["GetUnicode"]
-    objects = [object_of(handle, at) for at in range(count)]
-    boxes = []
-    for owner, run in groupby(range(count), objects.__getitem__):
-        if owner is None:
-            continue  # a space or line end that pdfium made up
-        places = list(run)
-        text = "".join(_character(unicode_of(handle, at)) for at in places)
-        box = _box(calls, handle, places[0], len(places), sheet, text) if text.strip() else None
-        if box is not None:
-            boxes.append(box)
+    object_of = calls["GetTextObject"]
+    owners = [object_of(handle, at) for at in range(count)]
+    characters = _characters(calls, handle, count)
+    boxes, start = [], 0
+    for owner, run in groupby(owners):
+        length = sum(1 for _ in run)
+        if owner is not None:  # else a space or line end that pdfium made up
+            text = "".join(characters[start : start + length])
+            box = _box(calls, handle, start, length, sheet, text) if text.strip() else None
+            if box is not None:
+                boxes.append(box)
+        start += length
     return boxes, is_cut
+
+
+def _characters(calls: Any, handle: int | None, count: int) -> str | list[str]:
+    """The page's characters by index: all at once when none is left out or takes two words, else one by one."""
+    buffer = ctypes.create_string_buffer(2 * count + 2)
+    written = calls["GetText"](handle, 0, count, buffer)
+    text = buffer.raw[: 2 * max(0, written - 1)].decode("utf-16-le", "replace")
+    if len(text) == count and "\ufffd" not in text:
+        return text.replace("\0", " ")
+    unicode_of = calls["GetUnicode"]
+    return [_character(unicode_of(handle, at)) for at in range(count)]
 
 
 def _character(code: int) -> str:
@@ -143,6 +155,7 @@ def _calls() -> dict[str, Any]:
         "GetFontSize": (ctypes.c_double, handle, number),
         "GetMatrix": (number, handle, number, ctypes.POINTER(_Matrix)),
         "GetRect": (number, handle, number, double, double, double, double),
+        "GetText": (number, handle, number, number, ctypes.c_char_p),
         "GetTextObject": (handle, handle, number),
         "GetUnicode": (ctypes.c_uint, handle, number),
     }

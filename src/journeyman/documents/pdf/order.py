@@ -106,20 +106,22 @@ def _gaps(spans: list[tuple[float, float]], least: float) -> list[float]:
 def lines(block: Sequence[Box], leftward: bool = False) -> list[list[Box]]:
     """Lines of a block from top to bottom, the boxes of each in the direction of reading."""
     found: list[list[Box]] = []
+    tall: Box | None = None
     for box in sorted(block, key=lambda one: (one.base, one.x0)):
-        if found and _is_of_line(box, found[-1]):
+        if tall is not None and _is_of_line(box, found[-1][0], tall):
             found[-1].append(box)
+            tall = max(tall, box, key=lambda one: one.size)
         else:
             found.append([box])
+            tall = box
     return [sorted(line, key=lambda one: -one.x1 if leftward else one.x0) for line in _with_raised(found)]
 
 
-def _is_of_line(box: Box, line: list[Box]) -> bool:
-    """Whether a box shares the baseline of a line, or is an index a little below it."""
-    tall = max(line, key=lambda one: one.size)
+def _is_of_line(box: Box, first: Box, tall: Box) -> bool:
+    """Whether a box shares the baseline of a line, or is an index a little below its tallest piece."""
     if box.table or tall.table:
         return False
-    return box.base - line[0].base <= SAME_LINE or (
+    return box.base - first.base <= SAME_LINE or (
         box.size < 0.8 * tall.size and box.base - tall.base < 0.4 * tall.size
     )
 
