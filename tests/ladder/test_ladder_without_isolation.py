@@ -45,12 +45,12 @@ except EnvironmentMissing as error:
 
 @pytest.fixture(params=["absent", "without namespaces"])
 def no_bwrap(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
-    """The environment of a process on a host without a usable bubblewrap."""
+    """The environment of a process on a host without a usable bubblewrap, podman or docker."""
     program = tmp_path / "bwrap"
     if request.param != "absent":
         program.write_text(CANNOT_ISOLATE)
         program.chmod(0o755)
-    return {**os.environ, "JOURNEYMAN_BWRAP": str(program)}
+    return {**os.environ, "JOURNEYMAN_BWRAP": str(program), "JOURNEYMAN_OCI": str(tmp_path / "no-podman")}
 
 
 def choose(wanted: str, environment: dict[str, str]) -> str:
@@ -62,9 +62,10 @@ def choose(wanted: str, environment: dict[str, str]) -> str:
 
 
 def test_auto_falls_back_loudly_and_a_named_provider_is_refused(no_bwrap: dict[str, str]) -> None:
-    name, why, loud, *promises = choose("auto", no_bwrap).splitlines()
+    name, why, why_not_oci, loud, *promises = choose("auto", no_bwrap).splitlines()
     assert name == "none"
     assert why.startswith("sandbox tier bwrap does not work here: ")
+    assert why_not_oci.startswith("sandbox tier oci does not work here: ")
     assert "ISOLATES NOTHING" in loud
     assert {line.split(": ")[1].split()[0] for line in promises} >= {"files", "network", "privileges", "processes"}
     refused = choose("bwrap", no_bwrap)

@@ -165,6 +165,7 @@ def disk_fact(directory: Path) -> Fact:
 
 def sandbox_facts() -> list[Fact]:
     """What the sandbox room found out about this host: the tier that will be used, and each limit it cannot keep."""
+    from journeyman.sandbox.oci.engine import Engine, install_hint
     from journeyman.sandbox.probe import probe
 
     report = probe()
@@ -175,10 +176,19 @@ def sandbox_facts() -> list[Fact]:
         f"system-call filter {_yes(report.has_seccomp)}",
         f"copy-on-write {_yes(report.has_overlay)}",
     ]
+    if report.tier == "oci":
+        parts = [found.summary for found in report.containers if isinstance(found, Engine)][:1]
     groups = f"cgroup {report.cgroup_kind}; controllers: {', '.join(report.controllers) or 'none'}"
+    containers = [
+        Fact("sandbox containers", "ok", found.summary)
+        if isinstance(found, Engine)
+        else Fact("sandbox containers", "note", f"{found.kind}: {found.reason}", found.fix)
+        for found in report.containers
+    ] or [Fact("sandbox containers", "note", "neither podman nor docker was found", install_hint())]
     return [
         Fact("sandbox tier", "ok" if report.tier != "none" else "lack", f"{report.tier}: {', '.join(parts)}"),
         Fact("sandbox groups", "ok" if report.controllers else "lack", groups),
+        *containers,
         *(Fact(f"sandbox {lack.what}", "lack", lack.consequence, lack.fix) for lack in report.lacks),
     ]
 

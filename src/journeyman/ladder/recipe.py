@@ -129,7 +129,7 @@ class GatesSection(Section):
 class SandboxSection(Section):
     """Where untrusted actions run."""
 
-    provider: Literal["auto", "bwrap", "none"] = "auto"
+    provider: Literal["auto", "bwrap", "oci", "none"] = "auto"
     memory_mb: int = Field(512, ge=64)
     pids: int = Field(64, ge=8)
     deadline_s: float = Field(60.0, gt=0)

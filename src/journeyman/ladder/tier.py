@@ -5,16 +5,22 @@ Only the quickstart falls back, because its tasks are ours; every other command 
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from dataclasses import dataclass
 
-from journeyman.errors import EnvironmentMissing
+from journeyman.errors import EnvironmentMissing, InputError
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.plain import NotIsolated
 from journeyman.sandbox.protocol import CAPABILITIES, Provider
 
 LIMITS = ("memory", "pids", "disk", "cpus")
 """Capabilities that are limits of a sandbox; one that is missing can be waived."""
+AUTO = ("bwrap", "oci", "none")
+"""What ``auto`` tries, best first."""
+ISOLATING = ("bwrap", "oci")
+"""Tiers that keep the host's files, processes and network from what runs inside."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,23 @@ class Tier:
 def strict_tier(waive: frozenset[str]) -> Tier:
     """The isolating tier, with nothing waived but what was asked for: starting a sandbox refuses any other lack.
 
+    That is ``bwrap`` on Linux and ``oci`` elsewhere; ``JOURNEYMAN_SANDBOX`` names one of the two instead. None is
+    fallen back to.
+
     Raises:
-        EnvironmentMissing: there is none here.
+        EnvironmentMissing: it does not work here.
+        InputError: the variable names anything else.
     """
-    return Tier(PROVIDERS["bwrap"](), waive, ())
+    wanted = os.environ.get("JOURNEYMAN_SANDBOX") or ("bwrap" if sys.platform == "linux" else "oci")
+    if wanted not in ISOLATING:
+        raise InputError("JOURNEYMAN_SANDBOX", f"{wanted!r} does not isolate", allowed=" or ".join(ISOLATING))
+    try:
+        return Tier(PROVIDERS[wanted](), waive, ())
+    except EnvironmentMissing as error:
+        other = next(name for name in ISOLATING if name != wanted)
+        raise EnvironmentMissing(
+            f"{error}\n  or try the other tier that isolates: JOURNEYMAN_SANDBOX={other}"
+        ) from error
 
 
 def choose_tier(wanted: str, waive: frozenset[str]) -> Tier:
@@ -48,7 +67,7 @@ def choose_tier(wanted: str, waive: frozenset[str]) -> Tier:
         EnvironmentMissing: the named provider does not work here.
     """
     lines: list[str] = []
-    names = ["bwrap", "none"] if wanted == "auto" else [wanted]
+    names = list(AUTO) if wanted == "auto" else [wanted]
     for name in names:
         try:
             with warnings.catch_warnings():

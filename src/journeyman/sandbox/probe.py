@@ -11,18 +11,24 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from journeyman.sandbox import hierarchy, recipe
 from journeyman.sandbox.bwrap_binary import BwrapProgram, bwrap_programs, find_bwrap
+from journeyman.sandbox.oci.engine import Absence, Engine, engines, install_hint
 from journeyman.sandbox.recipe import data_descriptor
 from journeyman.sandbox.seccomp import deny_program
 
 #: Seconds that one trial start may take.
 _PROBE_S = 10.0
+_GROUP_FIX = (
+    "run as root, or in a group that is yours: systemd-run --user --scope COMMAND; "
+    "in a container, mount /sys/fs/cgroup writable"
+)
+_CONTAINER_LIMIT_FIX = "use cgroup v2, where rootless containers have limits, or run as root"
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ class HostReport:
         has_cgroup_kill: whole groups can be killed at once.
         programs: every bubblewrap that was found.
         program: the one that is used, or None.
+        containers: podman and docker, each working or with what it lacks.
         tier: key of PROVIDERS that will be used.
         lacks: with consequence and fix, most severe first.
     """
@@ -86,6 +93,7 @@ class HostReport:
     has_cgroup_kill: bool
     programs: tuple[BwrapProgram, ...]
     program: BwrapProgram | None
+    containers: tuple[Engine | Absence, ...]
     tier: str
     lacks: tuple[Lack, ...]
 
@@ -151,21 +159,24 @@ def isolation_of(program: BwrapProgram) -> Isolation:
 
 
 def probe() -> HostReport:
-    """Look at the machine; takes some tens of milliseconds and leaves nothing."""
+    """Look at the machine; takes some tens of milliseconds, with podman or docker some hundred, and leaves nothing."""
     programs, program = bwrap_programs(), find_bwrap()
-    isolation = Isolation(False, False, False, ())
+    isolation = isolation_of(program) if program is not None else Isolation(False, False, False, ())
+    containers = engines()
+    engine = next((found for found in containers if isinstance(found, Engine)), None)
     lacks: list[Lack] = []
-    if sys.platform != "linux":
-        lacks.append(
-            Lack("sandbox", "commands are not isolated at all (provider none)", "run on Linux, or in a Linux container")
-        )
-    elif program is None:
-        lacks.append(_bwrap_lack(programs))
-    else:
-        isolation = isolation_of(program)
-        lacks.extend(isolation.lacks)
+    if sys.platform == "linux":
+        lacks.extend(isolation.lacks if program is not None else (_bwrap_lack(programs),))
+    elif engine is None:
+        lacks.append(_container_lack(containers))
     controllers = tuple(name for name in hierarchy.CONTROLLERS if name in hierarchy.bases().parents)
-    lacks.extend(_cgroup_lacks(controllers))
+    tier = "bwrap" if isolation.is_usable else "oci" if engine is not None else "none"
+    if tier == "oci" and engine is not None:
+        lacks = [replace(lack, consequence=_in_containers(lack, engine)) for lack in lacks]
+        names = {"memory": "memory", "pids": "pids", "cpus": "cpu"}
+        lacks.extend(_limit_lacks([names[limit] for limit in engine.limits], _CONTAINER_LIMIT_FIX))
+    else:
+        lacks.extend(_cgroup_lacks(controllers))
     return HostReport(
         platform=sys.platform,
         has_user_namespaces=isolation.has_user_namespaces,
@@ -176,9 +187,25 @@ def probe() -> HostReport:
         has_cgroup_kill=_has_cgroup_kill(),
         programs=programs,
         program=program,
-        tier="bwrap" if isolation.is_usable else "none",
+        containers=containers,
+        tier=tier,
         lacks=tuple(lacks),
     )
+
+
+def _container_lack(containers: tuple[Engine | Absence, ...]) -> Lack:
+    """What a host without bubblewrap lacks, when no container program works either."""
+    absences = [found for found in containers if isinstance(found, Absence)]
+    why = (
+        "; ".join(f"{absence.kind}: {absence.reason}" for absence in absences) or "neither podman nor docker was found"
+    )
+    fix = "; or ".join(absence.fix for absence in absences) or install_hint()
+    return Lack("sandbox", f"commands are not isolated at all ({why})", fix)
+
+
+def _in_containers(lack: Lack, engine: Engine) -> str:
+    found = lack.consequence.partition("(")[2].rstrip(")") or lack.consequence
+    return f"sandboxes are containers of {engine.kind}, which start more slowly ({found})"
 
 
 def _bwrap_lack(programs: tuple[BwrapProgram, ...]) -> Lack:
@@ -205,10 +232,10 @@ def _namespace_lack(problem: str) -> Lack:
 
 
 def _cgroup_lacks(controllers: tuple[str, ...]) -> Iterator[Lack]:
-    fix = (
-        "run as root, or in a group that is yours: systemd-run --user --scope COMMAND; "
-        "in a container, mount /sys/fs/cgroup writable"
-    )
+    yield from _limit_lacks(controllers, _GROUP_FIX)
+
+
+def _limit_lacks(controllers: Sequence[str], fix: str) -> Iterator[Lack]:
     if "memory" not in controllers:
         yield Lack("memory limit", "memory_mb is refused, or when waived watched by polling", fix)
     if "pids" not in controllers:

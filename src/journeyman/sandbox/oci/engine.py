@@ -55,6 +55,14 @@ class Engine:
     options: tuple[str, ...]
     limits: frozenset[str]
 
+    @property
+    def summary(self) -> str:
+        """One line about it, for people."""
+        user = "rootless" if self.is_rootless else "as root"
+        place = "on this kernel" if self.is_local else "in a virtual machine"
+        limits = ", ".join(sorted(self.limits)) or "none"
+        return f"{self.kind} {self.version} ({self.path}), {user}, {place}; limits: {limits}"
+
     def words(self, *words: str) -> list[str]:
         """The command line of one command."""
         return [self.path, *self.options, *words]
