@@ -1,4 +1,4 @@
-"""The figures of agreement, and the gate: what a mean hides is found by a quantile, a span, or the excess after a push."""
+"""Figures of agreement and their gate: what a mean hides is found by a quantile, a span, or the excess after a push."""
 
 from __future__ import annotations
 
