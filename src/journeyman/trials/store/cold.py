@@ -39,11 +39,15 @@ class Part:
     keys: tuple[str, ...]
 
 
+MANIFEST = "_manifest-"
+"""How manifests begin: a leading underscore makes Parquet readers pass them over when they are given the folder."""
+
+
 def read_manifests(place: Place, folder: str) -> list[Part]:
     """Every part that the manifests of a folder name; none when nothing was packed."""
     parts: dict[tuple[str, str], Part] = {}
     for path in place.files(folder, ".json"):
-        if not path.rsplit("/", 1)[-1].startswith("manifest-"):
+        if not path.rsplit("/", 1)[-1].startswith(MANIFEST):
             continue
         manifest = json.loads(place.read(path))
         checked_version(manifest.get("schema_version"), place.name(path))

@@ -14,7 +14,8 @@ DICTIONARY_COLUMNS = (
     *("batch", "task_id", "world_id", "family", "split", "harness"),
     *("stop_reason", "outcome", "cause"),
 )
-LOGPROBS, TOKENS, MASK = "logprobs.list.element", "token_ids.list.element", "loss_mask.list.element"
+SPLIT_COLUMNS = ("token_ids.list.element", "logprobs.list.element")
+"""Written by byte (BYTE_STREAM_SPLIT): all high bytes together, all low ones together, which zstd shrinks most."""
 LIGHT = (
     *("trajectory_id", "trial_id", "attempt", "batch", "task_id", "world_id", "family", "split", "harness", "sample"),
     *("temperature", "stop_reason", "outcome", "cause", "reward", "passed", "cost_usd"),
@@ -58,12 +59,12 @@ def cold_schema() -> Any:
 
 
 def writer_options() -> dict[str, Any]:
-    """Keywords of ``pyarrow.parquet.ParquetWriter``: dictionaries for names only, logprobs split by byte, zstd."""
+    """Keywords of ``pyarrow.parquet.ParquetWriter``: dictionaries for names only, ids and logprobs by byte."""
     return {
         "compression": "zstd",
         "compression_level": LEVEL,
         "use_dictionary": list(DICTIONARY_COLUMNS),
-        "column_encoding": {LOGPROBS: "BYTE_STREAM_SPLIT"},
+        "column_encoding": dict.fromkeys(SPLIT_COLUMNS, "BYTE_STREAM_SPLIT"),
         "write_statistics": list(LIGHT),
         "data_page_size": 1 << 20,
     }

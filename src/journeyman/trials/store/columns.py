@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 import numpy.typing as npt
 
-from journeyman.tokens.context import Columns
+from journeyman.tokens.context import Columns, Source
 
 DTYPES = {"ids": "int32", "mask": "uint8", "logprob": "float32", "source": "uint8", "version": "int32", "turn": "int32"}
 """Name and dtype of every token column, in order; one value per token."""
@@ -71,14 +71,17 @@ def from_spans(
     )
 
 
+def has_turn(call: Columns) -> bool:
+    """Whether some of these tokens are a turn (sampled or demonstrated), not only what was given to the policy."""
+    return bool(np.isin(call.source, [int(Source.SAMPLED), int(Source.DEMONSTRATION)]).any())
+
+
 def calls_of(columns: Columns) -> list[Columns]:
     """A context cut into model calls: what was appended before a turn, then the turn and what was forced into it.
 
     A new call begins where tokens that nobody sampled follow a turn; observation tokens carry the number of the turn
     before them (``Columns.turn``), so a call's own turn number is that of its last token.
     """
-    from journeyman.tokens.context import Source
-
     if len(columns.ids) == 0:
         return []
     given = np.isin(columns.source, [int(Source.PROMPT), int(Source.OBSERVATION)])

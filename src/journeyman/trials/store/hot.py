@@ -25,7 +25,7 @@ from journeyman.durable import sync_directory, write_bytes
 from journeyman.errors import InputError
 from journeyman.tokens.context import Columns, Context, Source
 from journeyman.trials.record import Trial
-from journeyman.trials.store.columns import calls_of, cut
+from journeyman.trials.store.columns import calls_of, cut, has_turn
 from journeyman.trials.store.events import EventLog
 from journeyman.trials.store.schema import VERSION
 from journeyman.trials.store.space import SpaceGuard
@@ -73,7 +73,7 @@ class HotTrial:
         self._events = EventLog(self.directory / EVENTS)
         self._n_tokens = sum(len(call.ids) for call in self._tokens.calls)
         self._n_sampled = sum(int((call.source == Source.SAMPLED).sum()) for call in self._tokens.calls)
-        self._n_calls = len(self._tokens.calls)
+        self._n_calls = sum(has_turn(call) for call in self._tokens.calls)
         self._versions = {int(v) for call in self._tokens.calls for v in np.unique(call.version[call.version >= 0])}
 
     def __enter__(self) -> HotTrial:
@@ -97,7 +97,7 @@ class HotTrial:
             StorageError: no room within the guard's limit; the call was not stored.
         """
         self._write(lambda: self._tokens.append(call))
-        self._n_calls += 1
+        self._n_calls += has_turn(call)
         self._n_tokens += len(call.ids)
         self._n_sampled += int((call.source == Source.SAMPLED).sum())
         self._versions |= {int(v) for v in np.unique(call.version[call.version >= 0])}

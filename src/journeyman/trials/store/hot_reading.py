@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from journeyman.errors import InputError
-from journeyman.tokens.context import Columns
-from journeyman.trials.store.columns import joined
+from journeyman.tokens.context import Columns, Source
+from journeyman.trials.store.columns import has_turn, joined
 from journeyman.trials.store.events import read_events
 from journeyman.trials.store.hot import DONE, EVENTS, RECORD, REMOVED, TOKENS
 from journeyman.trials.store.place import Place
@@ -90,7 +90,7 @@ def row_of_directory(place: Place, directory: str) -> TrialRow | None:
         "trial_id": content.trial_id,
         "attempt": content.attempt,
         "n_tokens": sum(len(call.ids) for call in content.calls),
-        "n_sampled": sum(int(call.mask.sum()) for call in content.calls),
-        "n_calls": len(content.calls),
+        "n_sampled": sum(int((call.source == Source.SAMPLED).sum()) for call in content.calls),
+        "n_calls": sum(has_turn(call) for call in content.calls),
     }
     return row_of(facts, "hot", directory, is_done=False)

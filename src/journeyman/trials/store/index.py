@@ -120,10 +120,10 @@ def read_index(path: Path) -> Iterator[TrialRow] | None:
     return (_row(values) for values in found)
 
 
-def refuse_shared(path: Path) -> None:
+def refuse_shared(path: Path, shared: tuple[str, ...] = SHARED) -> None:
     """Raise InputError when ``path`` would lie on a filesystem that several machines share."""
     kind = filesystem_of(path)
-    if kind.startswith(SHARED):
+    if kind.startswith(shared):
         raise InputError(
             str(path), f"lies on {kind}, where SQLite is not safe", hint="give the index a directory on a local disk"
         )

@@ -22,9 +22,10 @@ import numpy as np
 from journeyman.digest import sha256_file
 from journeyman.durable import storage_error
 from journeyman.tokens.context import Columns
-from journeyman.trials.store.cold import FOLDER
+from journeyman.trials.store.cold import FOLDER, MANIFEST
 from journeyman.trials.store.cold_schema import ROWS_PER_GROUP, ROWS_PER_PART, cold_schema, writer_options
 from journeyman.trials.store.columns import SPAN_FIELDS, spans_of
+from journeyman.trials.store.hot import REMOVED
 from journeyman.trials.store.index import FILE, Index
 from journeyman.trials.store.listing import indexed_rows
 from journeyman.trials.store.place import LocalPlace, Place, place_at
@@ -78,7 +79,7 @@ def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> 
     with open_run(run) as reading:
         rows = reading.trials()
         packed = {row.key for row in rows if row.layout == "cold"}
-        new = sorted((row for row in rows if row.key not in packed), key=_neighbours)
+        new = sorted((r for r in rows if r.key not in packed and not _is_gone(run, r)), key=_neighbours)
         place = place_at(to) if to else LocalPlace(run)
         prefix = "" if to else f"{FOLDER}/"
         parts = [
@@ -160,7 +161,7 @@ def table_of(trials: Sequence[PackedTrial], schema: Any) -> Any:
 def manifest_of(parts: Sequence[dict[str, Any]], base: str) -> tuple[str, bytes]:
     """Name and bytes of the manifest of some parts. Its name comes from its content, so no two packers collide."""
     text = json.dumps({"schema_version": VERSION, "base": base, "parts": parts}, indent=1).encode()
-    return f"manifest-{hashlib.sha256(text).hexdigest()[:16]}.json", text
+    return f"{MANIFEST}{hashlib.sha256(text).hexdigest()[:16]}.json", text
 
 
 def _put(place: Place, prefix: str, trials: Iterable[PackedTrial]) -> dict[str, Any]:
@@ -188,6 +189,14 @@ def _put(place: Place, prefix: str, trials: Iterable[PackedTrial]) -> dict[str, 
 
 def _trial(run: Run, row: TrialRow) -> PackedTrial:
     return PackedTrial(row, run.trajectory(row.key), run.record(row.key), run.event_text(row.key))
+
+
+def _is_gone(run: Path, row: TrialRow) -> bool:
+    """Whether ``gc --force`` removed the tokens before they were packed."""
+    gone = row.layout == "hot" and (run / row.place / REMOVED).exists()
+    if gone:
+        LOG.warning("%s cannot be packed: its tokens were removed by gc --force", row.key)
+    return gone
 
 
 def _neighbours(row: TrialRow) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class TrialRow:
         sample: index within its group. temperature: 0 is greedy.
         stop_reason, outcome, cause: how it ended (``trials.outcome``); "" while it is open.
         reward, passed, cost_usd: None where there is no valid one.
-        n_tokens, n_sampled, n_calls: tokens, sampled tokens and model calls.
+        n_tokens, n_sampled, n_calls: tokens, sampled tokens, and turns (sampled or demonstrated).
         is_done: False for a trial that was never closed; what was acknowledged of it is readable.
         layout, place, position: where its tokens lie: directory or file, below the run or as a URL, and row in it.
     """
