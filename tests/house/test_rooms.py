@@ -117,7 +117,7 @@ def at_top(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def _is_relative_inside(path: str, node: ast.Import | ast.ImportFrom, name: str) -> bool:
-    """Whether a relative import stays in what is copied with the module: its own folder, or the whole room documents."""
+    """Whether a relative import stays in what is copied together: the module's folder, or the whole room documents."""
     home = ["documents"] if path.startswith("documents/") else path.split("/")[:-1]
     folder = ".".join(["journeyman", *home])
     return isinstance(node, ast.ImportFrom) and node.level > 0 and name.startswith(f"{folder}.")

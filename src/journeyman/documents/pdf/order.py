@@ -15,8 +15,17 @@ from .boxes import Box
 GUTTER = 8.0
 """Points of white between columns; narrower ones are spaces between words of justified text."""
 
+NARROW_GUTTER = 4.0
+"""Points of white between columns that are set close, when both are so long and so even that it is no chance."""
+
+MIN_LINES_BESIDE_NARROW = 10
+"""Lines that must stand on each side of a narrow gutter, most of those to its right beginning at its edge."""
+
 MIN_BOXES_BESIDE = 6
 """Boxes that must lie wholly on each side of a gutter: fewer are a label with its value."""
+
+CELL_CHARACTERS = 25
+"""Characters per line below which a side of a gutter holds cells; a column of prose has more."""
 
 GAP = 10.0
 """Points of white between blocks one above the other."""
@@ -65,7 +74,23 @@ def _gutter(boxes: list[Box]) -> float | None:
         left = sum(box.x1 <= at for box in boxes)
         if left >= MIN_BOXES_BESIDE and len(boxes) - left >= MIN_BOXES_BESIDE and not _is_table(boxes, at):
             return at
+    for at in _gaps([(box.x0, box.x1) for box in boxes], NARROW_GUTTER):
+        if _is_even(boxes, at) and not _is_table(boxes, at):
+            return at
     return None
+
+
+def _is_even(boxes: list[Box], at: float) -> bool:
+    """Whether two long columns meet at ``at``, the right one flush with the gap."""
+    left = {round(box.base) for box in boxes if box.x1 <= at}
+    starts: dict[int, float] = {}
+    for box in boxes:
+        if box.x1 > at:
+            starts[round(box.base)] = min(box.x0, starts.get(round(box.base), box.x0))
+    if min(len(left), len(starts)) < MIN_LINES_BESIDE_NARROW:
+        return False
+    edge = min(starts.values())
+    return sum(start - edge <= 1.5 for start in starts.values()) >= 0.7 * len(starts)
 
 
 def _is_table(boxes: list[Box], at: float) -> bool:
@@ -78,15 +103,10 @@ def _is_table(boxes: list[Box], at: float) -> bool:
     paired = sum(bool({round(box.base) + shift for shift in (-1, 0, 1)} & lines) for box in right)
     if paired < 0.8 * len(right):
         return False
-    fill = []
-    for side in (left, right):
-        width = max(box.x1 for box in side) - min(box.x0 for box in side)
-        per_line: dict[int, float] = {}
-        for box in side:
-            per_line[round(box.base)] = per_line.get(round(box.base), 0.0) + box.x1 - box.x0
-        characters = sum(len(box.text) for box in side) / len(per_line)
-        fill.append(characters < 25 and (len(per_line) < 3 or median(per_line.values()) < 0.85 * width))
-    return any(fill)
+    return any(
+        sum(len(box.text) for box in side) < CELL_CHARACTERS * len({round(box.base) for box in side})
+        for side in (left, right)
+    )
 
 
 def _widest(spans: list[tuple[float, float]], least: float) -> float | None:
@@ -121,9 +141,7 @@ def _is_of_line(box: Box, first: Box, tall: Box) -> bool:
     """Whether a box shares the baseline of a line, or is an index a little below its tallest piece."""
     if box.table or tall.table:
         return False
-    return box.base - first.base <= SAME_LINE or (
-        box.size < 0.8 * tall.size and box.base - tall.base < 0.4 * tall.size
-    )
+    return box.base - first.base <= SAME_LINE or (box.size < 0.8 * tall.size and box.base - tall.base < 0.4 * tall.size)
 
 
 def _with_raised(found: list[list[Box]]) -> list[list[Box]]:

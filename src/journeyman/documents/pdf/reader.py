@@ -15,7 +15,7 @@ from .boxes import Box, Sheet, boxes_of, turn
 from .extras import annotations_of, attachments_of, metadata_of
 from .order import blocks, reads_leftward
 from .paragraphs import Block, compounds_of, paragraphs
-from .rulings import rulings_of
+from .rulings import rulings_of, turn_ruling
 from .tables import OPEN_REGIONS_PER_DOCUMENT, Table, open_tables, tables_of
 
 MAX_PAGES = 2_000
@@ -32,11 +32,12 @@ Region = tuple[float, float, float, float]
 
 @dataclass
 class Page:
-    """One page while it is read; boxes are upright within their angle."""
+    """One page while it is read; boxes are upright within their angle, tables within the main one."""
 
     number: int
     sheet: Sheet
     boxes: dict[int, list[Box]]
+    main: int
     tables: list[Table]
     regions: list[Region]
     images: list[Region]
@@ -69,6 +70,8 @@ def read_with_pdfium(data: bytes, name: str) -> Document:
                 broken.append(index + 1)
             else:
                 pages.append(page)
+        if not pages:
+            raise UnreadableDocument(name, f"damaged pdf: none of its {len(document)} pages can be loaded")
         _add_open_tables(data, pages)
         _arrange(pages)
         nodes = [_node(page, kinds) for page, kinds in zip(pages, _kinds(pages), strict=True)]
@@ -106,14 +109,23 @@ def _page(document: Any, index: int, form: Any) -> Page | None:
         groups: dict[int, list[Box]] = {}
         for box in found:
             groups.setdefault(box.angle, []).append(turn(box, box.angle, sheet.width, sheet.height))
-        tables, groups[0], regions = tables_of(groups.get(0, []), rulings, sheet)
+        main = _main_angle(groups)
+        turned = [turn_ruling(line, main, sheet.width, sheet.height) for line in rulings]
+        tables, groups[main], regions = tables_of(groups.get(main, []), turned, sheet)
         extras = annotations_of(page, form, sheet, index + 1)
     finally:
         page.close()
     texts = [box.text for box in found]
     n_unmapped = sum(text.count("\ufffd") + sum("\ue000" <= c <= "\uf8ff" for c in text) for text in texts)
     n_chars = sum(map(len, texts))
-    return Page(index + 1, sheet, groups, tables, regions, images, extras, n_unmapped, n_chars, is_cut)
+    kept = regions if main == 0 else []
+    return Page(index + 1, sheet, groups, main, tables, kept, images, extras, n_unmapped, n_chars, is_cut)
+
+
+def _main_angle(groups: dict[int, list[Box]]) -> int:
+    """The direction in which most of a page's text is read, a multiple of 90 degrees."""
+    letters = {angle: sum(len(box.text) for box in groups.get(angle, ())) for angle in (0, 90, 180, 270)}
+    return max(letters, key=lambda angle: (letters[angle], -angle))
 
 
 def _add_open_tables(data: bytes, pages: Sequence[Page]) -> None:
@@ -136,7 +148,7 @@ def _holds(region: Region, box: Box) -> bool:
 
 
 def _arrange(pages: Sequence[Page]) -> None:
-    """Put blocks in reading order: upright text with its tables first, then turned text, the longest first."""
+    """Put blocks in reading order: the main direction with its tables first, then other text, the longest first."""
     compounds = {word for page in pages for group in page.boxes.values() for word in compounds_of(group)}
     for page in pages:
         sizes = Counter[float]()
@@ -149,9 +161,9 @@ def _arrange(pages: Sequence[Page]) -> None:
             Box(*table.box, base=table.box[1], size=1.0, angle=0, text="", table=number)
             for number, table in enumerate(page.tables, start=1)
         ]
-        order = sorted(page.boxes, key=lambda angle: (angle != 0, -len(page.boxes[angle]), angle))
+        order = sorted(page.boxes, key=lambda angle: (angle != page.main, -len(page.boxes[angle]), angle))
         for angle in order:
-            group = [*page.boxes[angle], *(stand_ins if angle == 0 else ())]
+            group = [*page.boxes[angle], *(stand_ins if angle == page.main else ())]
             leftward = reads_leftward(group)
             for block in blocks(group):
                 for one in paragraphs(block, body, leftward, compounds):
@@ -177,7 +189,8 @@ def _node(page: Page, kinds: Sequence[str]) -> Node:
     body = running.body_size(page.blocks)
     for block, kind, angle in zip(page.blocks, kinds, page.angles, strict=True):
         if block.table:
-            children.append(page.tables[block.table - 1].node(f"{here}/t{block.table}"))
+            table = page.tables[block.table - 1]._replace(box=(block.x0, block.y0, block.x1, block.y1))
+            children.append(table.node(f"{here}/t{block.table}"))
             continue
         address = f"{here}@{block.x0:.0f},{block.y0:.0f},{block.x1:.0f},{block.y1:.0f}"
         used[address] += 1

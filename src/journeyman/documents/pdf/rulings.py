@@ -55,6 +55,29 @@ def rulings_of(page: Any, sheet: Sheet) -> tuple[list[Ruling], list[tuple[float,
     return lines, images
 
 
+def turn_ruling(line: Ruling, angle: int, width: float, height: float) -> Ruling:
+    """A line as it lies when the page is turned so that text of this angle is upright, see ``boxes.turn``."""
+    across, along = (width, height) if line.is_horizontal else (height, width)
+    flipped = Ruling(line.is_horizontal, along - line.at, across - line.end, across - line.start)
+    if angle == 180:
+        return flipped
+    if angle == 90:  # x' = height - y, y' = x
+        source = (
+            (along - line.at, line.start, line.end)
+            if line.is_horizontal
+            else (line.at, across - line.end, across - line.start)
+        )
+        return Ruling(not line.is_horizontal, *source)
+    if angle == 270:  # x' = y, y' = width - x
+        source = (
+            (line.at, across - line.end, across - line.start)
+            if line.is_horizontal
+            else (along - line.at, line.start, line.end)
+        )
+        return Ruling(not line.is_horizontal, *source)
+    return line
+
+
 def _objects(page: Any, raw: Any) -> Iterator[tuple[Any, list[Any]]]:
     """Objects with the matrices of the form objects around them, innermost first."""
     left = MAX_OBJECTS
