@@ -72,6 +72,12 @@ def provider(request: pytest.FixtureRequest) -> Provider:
     return make_provider(request.param)
 
 
+@pytest.fixture(scope="session", params=[param for param in EVERY_PROVIDER if param.id != "none"])
+def isolating(request: pytest.FixtureRequest) -> Provider:
+    """Every provider that keeps what runs inside from the host."""
+    return make_provider(request.param)
+
+
 @pytest.fixture(scope="session")
 def bwrap() -> Provider:
     return make_provider("bwrap")
@@ -104,6 +110,11 @@ def label(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def open_sandbox(provider: Provider, label: str) -> Iterator[Callable[..., Sandbox]]:
     yield from opener(provider, label)
+
+
+@pytest.fixture
+def open_isolated(isolating: Provider, label: str) -> Iterator[Callable[..., Sandbox]]:
+    yield from opener(isolating, label)
 
 
 @pytest.fixture

@@ -21,12 +21,12 @@ needs_groups = pytest.mark.skipif(not hierarchy.bases().parents, reason="no cont
 
 @needs_groups
 def test_a_second_burnt_inside_a_sandbox_is_a_second_in_the_figure(
-    open_bwrap: Opener, environment: AgentEnvironment, label: str
+    open_isolated: Opener, environment: AgentEnvironment, label: str
 ) -> None:
     meter = CpuMeter.start(label)
     try:
         assert meter.is_exact
-        sandbox = open_bwrap(environment=environment)
+        sandbox = open_isolated(environment=environment)
         before, own = meter.seconds(), resource.getrusage(resource.RUSAGE_CHILDREN)
         sandbox.exec(BURN, deadline_s=30)
         assert 0.95 < meter.seconds() - before < 1.5

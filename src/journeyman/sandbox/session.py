@@ -123,10 +123,7 @@ class Session:
         with self._turn(deadline, "call", frames=True):
             answer = self._channel.frame(payload, deadline, self._stderr)
             if answer is None:
-                self._processes.kill_commands()
-                grace = Deadline.after(_ANSWER_GRACE_S, "answer after a kill")
-                if self._channel.frame(None, grace, self._stderr) is None:
-                    self._processes.end(Deadline.after(KILL_GRACE_S, "end of a silent program"))
+                self._kill_commands(lambda grace: self._channel.frame(None, grace, self._stderr))
                 raise CallTimedOut(deadline_s)
             self._stderr = Captured(_TAIL_BYTES)
             oom_kills = self._processes.oom_kills() if answer[0] == 3 else 0
@@ -179,10 +176,7 @@ class Session:
             self._channel.send(line, deadline)
             answer = self._channel.answer(token, deadline, stdout, stderr)
             if answer is None:
-                self._processes.kill_commands()
-                grace = Deadline.after(_ANSWER_GRACE_S, "answer after a kill")
-                if self._channel.answer(token, grace, stdout, stderr) is None:
-                    self._processes.end(Deadline.after(KILL_GRACE_S, "end of a silent supervisor"))
+                self._kill_commands(lambda grace: self._channel.answer(token, grace, stdout, stderr))
             self._channel.take_outputs(stdout, stderr)
             oom_kills = self._processes.oom_kills()
             if self._is_destroyed:  # by another thread: the command did not end by itself
@@ -193,6 +187,16 @@ class Session:
         if answer is None:
             raise ExecTimeout(shown, deadline_s, elapsed_s, out, err, out_omitted + err_omitted)
         return ExecResult(int(answer), out, err, out_omitted + err_omitted, elapsed_s, oom_kills)
+
+    def _kill_commands(self, answer: Callable[[Deadline], object]) -> None:
+        """After a deadline: kill the commands; end the sandbox unless it then gives its answer."""
+        self._processes.kill_commands()
+        try:
+            is_in_step = answer(Deadline.after(_ANSWER_GRACE_S, "answer after a kill")) is not None
+        except ChannelBroken:  # the kill took the supervisor too: the deadline is still what is reported
+            is_in_step = False
+        if not is_in_step:
+            self._processes.end(Deadline.after(KILL_GRACE_S, "end of a silent supervisor"))
 
     def _token(self) -> str:
         return f"{next(self._tokens):x}-{os.urandom(6).hex()}"

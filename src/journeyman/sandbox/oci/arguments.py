@@ -49,7 +49,7 @@ def run_words(
     words += ["--security-opt", "no-new-privileges", "--security-opt", "label=disable", "--stop-timeout", "0"]
     words += ["--shm-size", _SHARED_MEMORY, "--workdir", spec.cwd]
     words += _podman_words(engine, identity) if engine.kind == "podman" else ["--pull", "never"]
-    words += [*_user(engine), *_limits(spec, engine)]
+    words += [*_user(engine, has_own_root=base[0] == "--rootfs"), *_limits(spec, engine)]
     fresh = ",notmpcopyup" if engine.kind == "podman" else ""
     for target, size_mb in tmpfs_sizes(spec):
         words += ["--mount", f"type=tmpfs,destination={target},tmpfs-size={size_mb}m,tmpfs-mode=1777{fresh}"]
@@ -65,19 +65,19 @@ def _podman_words(engine: Engine, identity: Identity) -> list[str]:
     words = ["--read-only-tmpfs=false", "--no-hosts", "--passwd=false", "--sig-proxy=false", "--pull", "never"]
     words += ["--security-opt", "mask=/sys/fs/cgroup"]
     if engine.is_local:
-        words += ["--pidfile", str(names.directory_of(identity) / "pid")]
+        directory = names.directory_of(identity)
+        words += ["--pidfile", f"{directory}/pid", "--security-opt", f"seccomp={directory}/seccomp.json"]
     return words
 
 
-def _user(engine: Engine) -> list[str]:
-    """The caller is user 1000 inside where a user namespace can be had, else itself."""
-    if engine.kind == "docker":
+def _user(engine: Engine, *, has_own_root: bool) -> list[str]:
+    """The caller is user 1000 inside where a user namespace can be had, else it is itself, without capabilities."""
+    inside = ["--user", f"{USER_ID}:{USER_ID}"]
+    if engine.kind == "podman" and engine.is_rootless:
+        return [*inside, "--userns", f"keep-id:uid={USER_ID},gid={USER_ID}"]
+    if engine.kind == "docker" or not has_own_root:  # an image's files would have to be mapped: not on every kernel
         return ["--user", f"{os.getuid()}:{os.getgid()}"]
-    words = ["--user", f"{USER_ID}:{USER_ID}"]
-    if engine.is_rootless:
-        return [*words, "--userns", f"keep-id:uid={USER_ID},gid={USER_ID}"]
-    if not engine.is_local:
-        return words
+    words = inside
     for option, caller in (("--uidmap", os.getuid()), ("--gidmap", os.getgid())):
         words += [option, f"{USER_ID}:{caller}:1", option, f"0:{_OTHER_USERS}:{USER_ID}"]
         words += [option, f"{USER_ID + 1}:{_OTHER_USERS + USER_ID + 1}:{64_000}"]

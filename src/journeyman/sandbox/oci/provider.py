@@ -26,6 +26,7 @@ from journeyman.sandbox.oci import arguments, guest, names, register, root
 from journeyman.sandbox.oci.container import Container
 from journeyman.sandbox.oci.engine import Engine, EngineFailed, find_engine
 from journeyman.sandbox.oci.guard import Guard
+from journeyman.sandbox.oci.profile import profile
 from journeyman.sandbox.oci.streams import Streams
 from journeyman.sandbox.protocol import KILL_GRACE_S, SandboxIds, SandboxInfos, SandboxSpec
 from journeyman.sandbox.session import Session
@@ -61,7 +62,9 @@ class Oci:
     @property
     def supports(self) -> frozenset[str]:
         """What it keeps here: the limits that the container program can set, and what containers always give."""
-        always = {"disk", "files", "network", "privileges", "processes", "overlay", "dies_with_owner"}
+        always = {"disk", "files", "network", "processes", "overlay", "dies_with_owner"}
+        if self._engine.is_local:  # a machine elsewhere cannot read our profile, and podman's own lets namespaces nest
+            always.add("privileges")
         return frozenset(always | self._engine.limits)
 
     def create(self, spec: SandboxSpec, *, deadline_s: float = 30) -> Session:
@@ -79,6 +82,7 @@ class Oci:
             self._post_guard(identity)
             (directory / "empty").mkdir(parents=True)
             directory.chmod(0o700)
+            (directory / "seccomp.json").write_bytes(profile())
             words = self._words(spec, identity, directory, deadline)
             session = self._start(spec, identity, words, deadline)
         except BaseException as error:

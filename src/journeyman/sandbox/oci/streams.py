@@ -67,20 +67,19 @@ class Marked(Captured):
                 self._take(safe)
             return False
         self._take(start)
-        end = self._buffer.find(b"\n")
-        if end < 0:
-            if len(self._buffer) > len(marker) + _MAX_WORD:
-                self._take(len(marker))  # no answer: the command printed the token itself
-                return True
+        end = self._buffer.find(b"\n", 0, len(marker) + _MAX_WORD)
+        if end < 0 and len(self._buffer) < len(marker) + _MAX_WORD:
             return False
-        word = bytes(self._buffer[len(marker) : end]).decode(errors="replace")
+        word = bytes(self._buffer[len(marker) : end]).decode(errors="replace") if end >= 0 else ""
+        if word not in ("begin", "go") and not word.isdecimal():
+            self._take(len(marker))  # no answer: the command itself printed the token
+            return True
         del self._buffer[: end + 1]
         if word == "begin":
             self._is_open = True
-        elif word == "go":
+        else:
             self._words.append(word)
-        elif word.isdecimal():
-            self._words.append(word)
+        if word.isdecimal():
             self._is_open, self._token = False, b""
         return True
 
