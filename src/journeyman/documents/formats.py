@@ -73,4 +73,5 @@ FORMATS: dict[str, Format] = {
 
 def suffix_of(name: str) -> str:
     """The suffix of a file name in lower case, empty when there is none."""
-    return name.rpartition("/")[2].rpartition(".")[2].lower() if "." in name else ""
+    _, dot, suffix = name.rpartition("/")[2].rpartition(".")
+    return suffix.lower() if dot else ""
