@@ -43,7 +43,25 @@ def _replay() -> type:
     return ReplayEngine
 
 
-ENGINES: dict[str, Callable[[], type]] = {"embedded": _embedded, "replay": _replay, "scripted": _scripted}
+def _vllm() -> type:
+    from journeyman.engines.vllm import VllmEngine
+
+    return VllmEngine
+
+
+def _openai() -> type:
+    from journeyman.engines.openai import OpenaiEngine
+
+    return OpenaiEngine
+
+
+ENGINES: dict[str, Callable[[], type]] = {
+    "embedded": _embedded,
+    "openai": _openai,
+    "replay": _replay,
+    "scripted": _scripted,
+    "vllm": _vllm,
+}
 """Every engine by name: a function that imports its class, so that naming one in a recipe costs no heavy import."""
 
 __all__ = [
