@@ -4,6 +4,7 @@ Promises: an address found by reading works for editing; an edit keeps every par
 and leaves true caches behind; recalculation gives the same bytes for the same input and clock.
 """
 
+from .editing import edit as edit
 from .legacy import values as values
 from .reading import read as read
 from .recalculation import Recalculated as Recalculated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +12,15 @@ from .drawings import Floating, read_comments, read_floating
 from .package import Package, child, children, local, rel_id
 from .styles import Style, read_styles
 
-SETTINGS = ("sheetProtection", "autoFilter", "headerFooter", "tabColor")
+SETTINGS = ("autoFilter",)
 """Sheet-wide elements whose whole content matters to a reader."""
+
+_LOCKED_BY_DEFAULT = frozenset({
+    "formatCells", "formatColumns", "formatRows", "insertColumns", "insertRows", "insertHyperlinks", "deleteColumns",
+    "deleteRows", "sort", "autoFilter", "pivotTables", "sheet",
+})  # fmt: skip
+_SWITCH = ("0", "1", "true", "false")
+_EMPTY_PARTS = re.compile(r"&[LCR](?=&[LCR]|$)")
 
 
 @dataclass(slots=True)
@@ -25,6 +33,8 @@ class Sheet:
     cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
     hidden_rows: set[int] = field(default_factory=set)
     heights: dict[int, float] = field(default_factory=dict)
+    custom_heights: set[int] = field(default_factory=set)
+    default_width: float = 8.43
     columns: list[tuple[int, int, float | None, bool, int]] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
     validations: list[dict[str, Any]] = field(default_factory=list)
@@ -154,12 +164,14 @@ def _rows(sheet: Sheet, sheet_data: Any) -> None:
             continue
         if row.get("hidden") in ("1", "true"):
             sheet.hidden_rows.add(int(row.get("r")))
-        if row.get("customHeight") in ("1", "true") and row.get("ht"):
+        if row.get("ht"):
             sheet.heights[int(row.get("r"))] = float(row.get("ht"))
+            if row.get("customHeight") in ("1", "true"):
+                sheet.custom_heights.add(int(row.get("r")))
 
 
 def _span(one: Any) -> tuple[int, int, float | None, bool, int]:
-    width = one.get("width") if one.get("customWidth") in ("1", "true") else None
+    width = one.get("width")
     is_hidden = one.get("hidden") in ("1", "true")
     first, last = int(one.get("min") or 1), int(one.get("max") or 1)
     return first, last, float(width) if width else None, is_hidden, int(one.get("style") or 0)
@@ -181,10 +193,22 @@ def _feature(package: Package, sheet: Sheet, word: str, element: Any) -> None:
             sheet.panes = pane.get("topLeftCell", "")
     elif word == "sheetPr" and (tab := child(element, "tabColor")) is not None:
         sheet.settings["tabColor"] = canonical(tab)
+    elif word == "sheetFormatPr" and element.get("defaultColWidth"):
+        sheet.default_width = float(element.get("defaultColWidth"))
+    elif word == "headerFooter":
+        texts = {local(one): _EMPTY_PARTS.sub("", "".join((one.text or "").split())) for one in element}
+        if any(texts.values()):
+            sheet.settings[word] = " ".join(f"{key}={texts[key]}" for key in sorted(texts) if texts[key])
+    elif word == "sheetProtection":
+        if element.get("sheet") in ("1", "true"):
+            rights = {key: value in ("1", "true") for key, value in element.attrib.items() if value in _SWITCH}
+            changed = sorted(key for key, value in rights.items() if value != (key in _LOCKED_BY_DEFAULT))
+            sheet.settings[word] = " ".join(["protected", *changed])
     elif word in SETTINGS:
         sheet.settings[word] = canonical(element)
     elif word == "extLst":
-        sheet.extensions = sorted(canonical(one) for one in element if local(one) == "ext")
+        found = [canonical(one) for one in element if local(one) == "ext"]
+        sheet.extensions = sorted(text for text in found if "<PLV>" not in text)  # how the page is viewed
 
 
 def _validation(one: Any) -> dict[str, Any]:
@@ -238,7 +262,7 @@ def canonical(element: Any) -> str:
     attributes = " ".join(
         f"{key.rpartition('}')[2]}={value}"
         for key, value in sorted(element.attrib.items())
-        if value not in ("0", "false")
+        if value not in ("0", "false") and not (local(element) == "filterColumn" and key == "showButton")
     )
     inner = "".join(canonical(one) for one in element)
     text = (element.text or "").strip()

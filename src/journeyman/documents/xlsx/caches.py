@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,13 +88,20 @@ def _add_arrays(sheet: Any, space: str, arrays: list[Any], elements: dict[tuple[
                 elements.setdefault(cell_of(text), element)
 
 
-def store(package: Package, sheets: dict[str, SheetFormulas], values: dict[Place, Result]) -> tuple[Recomputed, ...]:
+def store(
+    package: Package,
+    sheets: dict[str, SheetFormulas],
+    values: dict[Place, Result],
+    only: Collection[str] | None = None,
+) -> tuple[Recomputed, ...]:
     """Write the values that differ into the parts; what is stored already is left untouched."""
     changed: list[Recomputed] = []
     for name, found in sheets.items():
         count = len(changed)
         for (row, column), element in found.elements.items():
             result = values.get((name, row, column))
+            if only is not None and result is not None and child(element, "v") is not None:
+                result = result if cell_address(name, row, column) in only else None
             if result is not None and (before := _write_cache(element, result)) is not _SAME:
                 changed.append(Recomputed(cell_address(name, row, column), before, result[1]))
         if len(changed) > count:

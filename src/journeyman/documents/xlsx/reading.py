@@ -96,8 +96,8 @@ def _sheet_attributes(sheet: Sheet) -> dict[str, Any]:
     widths = {_columns(first, last): width for first, last, width, _, _ in sheet.columns if width is not None}
     if widths:
         found["widths"] = widths
-    if sheet.heights:
-        found["heights"] = {str(row): height for row, height in sheet.heights.items()}
+    if sheet.custom_heights:
+        found["heights"] = {str(row): height for row, height in sheet.heights.items() if row in sheet.custom_heights}
     if sheet.merged:
         found["merged"] = list(sheet.merged)
     if sheet.panes:

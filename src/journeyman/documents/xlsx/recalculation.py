@@ -8,6 +8,7 @@ Policy. The first engine's value counts. Where it lacks a function, the second's
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -81,6 +82,7 @@ def recalculate(
     clock: datetime | None = None,
     on_unknown: str = "raise",
     on_disagreement: str = "report",
+    only: Collection[str] | None = None,
 ) -> Recalculated:
     """Evaluate every formula and store the values.
 
@@ -92,6 +94,7 @@ def recalculate(
         clock: what NOW and TODAY read, aware; by default when the file says it was last modified, else 2000-01-01.
         on_unknown: ``raise``, or ``keep`` the old cache and list the cell.
         on_disagreement: ``report`` or ``raise``.
+        only: addresses whose caches are written; others only where none is stored. None writes all.
 
     Raises:
         UnknownFormula: neither engine knows a function; names cell and function.
@@ -121,7 +124,7 @@ def recalculate(
         worst = disagreements[0]
         what = f"{engine_name} gives {worst.first!r}, {check} gives {worst.second!r} for ={worst.formula}"
         raise EnginesDisagree(name, what, place=worst.address, remedy="replace the function, or check the cell by hand")
-    changed = store(package, sheets, values)
+    changed = store(package, sheets, values, only)
     out = package.to_bytes() if package.replaced else data
     return Recalculated(out, changed, disagreements, unknown, len(formulas), tuple(notes))
 
@@ -139,6 +142,11 @@ def _evaluate(
             raise
         notes.append(f"{which} panicked: {error}")
     return {}
+
+
+def clock_of(data: bytes, name: str) -> datetime:
+    """When the file says it was last modified, in UTC; 2000-01-01 when it does not say."""
+    return _modified(Package(data, name))
 
 
 def _modified(package: Package) -> datetime:
