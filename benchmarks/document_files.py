@@ -1,7 +1,7 @@
 """Office files with known content for benchmarks and tests: same call, same bytes.
 
-Paragraph i of a PDF is ``MARKi ... ENDi``: kept when a text holds it whole with no other mark inside, mixed when
-another paragraph's mark stands inside, lost otherwise.
+Paragraph i of a PDF is ``MARKi ... ENDi``: kept when a text holds it whole, mixed when another paragraph's mark or end
+stands inside, lost otherwise.
 """
 
 from __future__ import annotations
@@ -119,6 +119,6 @@ def kept_and_mixed(text: str, n_marks: int) -> tuple[int, int]:
     for mark in range(n_marks):
         found = re.search(rf"MARK{mark}\b.*?END{mark}\b", text, re.DOTALL)
         if found:
-            has_other = re.search(r"MARK\d", found.group(0)[4:]) is not None
+            has_other = len(re.findall(r"(?:MARK|END)\d", found.group(0))) > 2
             kept, mixed = kept + (not has_other), mixed + has_other
     return kept, mixed

@@ -55,7 +55,7 @@ def test_no_paragraph_of_a_page_in_columns_is_lost_or_mixed(files, make, n_marks
 
 
 def test_text_in_rows_across_the_columns_counts_as_mixed(files):
-    assert files.kept_and_mixed("MARK0 a MARK1 b\nc END0 d END1", 3) == (1, 1)
+    assert files.kept_and_mixed("MARK0 a MARK1 b\nc END0 d END1", 3) == (0, 2)
 
 
 def test_tables_in_columns_are_cut_out_whole_and_titles_are_told_apart(files):
