@@ -43,3 +43,45 @@ def test_a_clean_audit_reports_no_change(tokenizer: Tokenizer) -> None:
     assert report.changed == ()
     assert report.changed_share == 0.0
     assert retokenised([], tokenizer).changed_share == 0.0
+
+
+def test_the_multi_turn_forms_of_the_sample_are_counted_where_they_stand(four_pieces: Tokenizer) -> None:
+    tail, merged, twice = context_of([0, 1, 3], [2, 3]), context_of([2, 3], [0, 1, 3]), context_of([0, 1, 3], [0, 1, 3])
+    report = retokenised([tail, merged, twice], four_pieces)
+    assert [(c.context, c.turn, c.at) for c in report.changed] == [(0, 1, 0), (1, 2, 0), (2, 1, 0), (2, 2, 0)]
+    assert report.would_fork == 2, "a change in the last turn breaks nothing after it"
+    assert report.fork_share == 2 / 3
+    assert [context.ids for context in (tail, merged, twice)] == [
+        [0, 0, 1, 3, 3, 2, 3, 3],
+        [0, 2, 3, 3, 0, 1, 3, 3],
+        [0, 0, 1, 3, 3, 0, 1, 3, 3],
+    ]
+
+
+def test_a_seam_that_would_merge_is_told_from_a_turn_that_would_change(four_pieces: Tokenizer) -> None:
+    context = Context()
+    context.append_prompt([3, 0])
+    context.append_sampled([1, 3], [-1.0, -1.0], version=0)
+    report = retokenised([context], four_pieces)
+    assert four_pieces.encode(four_pieces.decode([3, 0, 1, 3])) == [3, 2, 3]
+    assert (report.changed, report.seams, report.would_fork) == ((), 1, 0)
+    assert context.ids == [3, 0, 1, 3]
+
+
+def test_forced_ends_forks_and_the_growth_of_prompts_are_counted(four_pieces: Tokenizer) -> None:
+    context = Context()
+    context.append_prompt([3, 3])
+    context.append_sampled([1, 3], [-1.0, -1.0], version=0)
+    context.append_forced([3])
+    context.append_observation([3])
+    context.append_sampled([1], [-1.0], version=0)
+    context.open_segment(2, "compaction")
+    context.append_prompt([3])
+    context.append_sampled([1], [-1.0], version=0)
+    report = retokenised([context], four_pieces)
+    assert (report.forced_turns, report.forced_tokens, report.forks) == (1, 1, 1)
+    growth = report.growth
+    assert (growth.calls, growth.stored, growth.sent, growth.longest) == (3, 9, 2 + 6 + 3, 6)
+    assert growth.repeated == 11 / 9
+    stored = retokenised([context.arrays()], four_pieces)
+    assert (stored.forks, stored.growth.sent) == (1, 2 + 6 + 1), "what a stored segment shares is not known"

@@ -183,8 +183,11 @@ def test_a_tool_conversation_has_the_text_and_the_ids_of_the_official_template(
         ids += [*sampled, *bridge.observed]
         messages += [as_message(official.family, turn), *({"role": "tool", "content": r.text} for r in results)]
         expected = official_text(official, messages, TOOLS, thinking)
-        if official.family in ("qwen3", "qwen3.5", "qwen3.6", "qwen3.8", "glm-4.7") and not thinking:
-            continue  # the template rewrites the empty thinking of the prompt: a listed deviation
+        if official.family == "qwen3" and not thinking:
+            assert tokenizer.decode(ids) != expected, (
+                "it takes the empty thinking of the prompt away: a listed deviation"
+            )
+            continue
         assert tokenizer.decode(ids) == expected
         assert ids == library_ids(directory, expected)
 
@@ -192,3 +195,58 @@ def test_a_tool_conversation_has_the_text_and_the_ids_of_the_official_template(
 @each_official
 def test_the_family_is_detected_by_its_template(official: Official) -> None:
     assert detect(template_text(official), "here").name == official.family
+
+
+REWRITES_AFTER_A_USER_TURN = {
+    # official template: what it does to earlier thinking, or to the end of an earlier turn, once a user turn follows
+    "qwen3": True,
+    "qwen3_5_think": True,
+    "qwen3_5_nothink": True,
+    "glm4moe": True,
+    "gptoss": True,
+    "qwen2_5": False,
+    "qwen3_instruct_2507": False,
+    "smollm2": False,
+    "qwen3_6": False,
+    "qwen3_8": False,
+    "llama3": False,
+    "llama3_1": False,
+    "llama3_2": False,
+    "glm-4.7": False,
+}
+
+
+def after_a_user_turn(official: Official, tokenizer: Tokenizer, **more: Any) -> tuple[str, str]:
+    """(our prompt, the official one) after a turn that ended and a new user turn."""
+    family = FAMILIES[official.family]
+    renderer = Renderer(family, tokenizer)
+    thought = "I add." if family.think or official.family == "gpt-oss" else None
+    turn = Demonstration("So 800.", (), thought)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "add"}]
+    ids = renderer.open(messages, today=TODAY)
+    sampled = renderer.demonstrate(turn)
+    ids += [*sampled, *renderer.after(sampled, user="and now?").ids]
+    messages += [as_message(official.family, turn), {"role": "user", "content": "and now?"}]
+    return tokenizer.decode(ids), official_text(official, messages, [], True, **more)
+
+
+@each_official
+def test_only_the_listed_templates_rewrite_history_after_a_user_turn(
+    official: Official, family_tokenizer: Callable[[str], Tokenizer]
+) -> None:
+    ours, theirs = after_a_user_turn(official, family_tokenizer(official.family))
+    assert (ours != theirs) == REWRITES_AFTER_A_USER_TURN[official.file]
+    if ours != theirs:
+        assert FAMILIES[official.family].deviations
+
+
+@pytest.mark.parametrize(
+    ("file", "variable"), [("qwen3_6", {"preserve_thinking": False}), ("glm-4.7", {"clear_thinking": True})]
+)
+def test_templates_that_can_keep_thinking_drop_it_when_not_asked_to(
+    family_tokenizer: Callable[[str], Tokenizer], file: str, variable: dict[str, Any]
+) -> None:
+    official = next(item for item in OFFICIALS if item.file == file)
+    ours, theirs = after_a_user_turn(official, family_tokenizer(official.family), **variable)
+    assert "I add." in ours
+    assert "I add." not in theirs

@@ -18,6 +18,7 @@ from journeyman.cli.gc import gc
 from journeyman.cli.pack import pack
 from journeyman.cli.quickstart import quickstart
 from journeyman.cli.tasks import tasks
+from journeyman.cli.tokens import tokens
 from journeyman.cli.view import view
 from journeyman.cli.worlds import worlds
 from journeyman.errors import JourneymanError
@@ -27,6 +28,7 @@ VERBS: dict[str, click.Command] = {
     "view": view,
     "worlds": worlds,
     "tasks": tasks,
+    "tokens": tokens,
     "docs": docs,
     "pack": pack,
     "gc": gc,

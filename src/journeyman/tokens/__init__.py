@@ -6,7 +6,7 @@ a file that contains ``<|im_end|>`` cannot forge a turn.
 """
 
 from journeyman.tokens.audit import AuditReport, retokenised
-from journeyman.tokens.context import SOURCES, Columns, Context, Source
+from journeyman.tokens.context import SOURCES, Columns, Context, Segment, Source, segment_columns
 from journeyman.tokens.framing import FRAMINGS, Framing, call_ids, close_ids, observation_ids, open_context
 from journeyman.tokens.gap import Gap, logprob_gap
 from journeyman.tokens.spans import Call, Malformed, ParsedTurn, parse_turn
@@ -24,6 +24,7 @@ __all__ = [
     "Gap",
     "Malformed",
     "ParsedTurn",
+    "Segment",
     "Source",
     "Tokenizer",
     "call_ids",
@@ -33,5 +34,6 @@ __all__ = [
     "open_context",
     "parse_turn",
     "retokenised",
+    "segment_columns",
     "train",
 ]

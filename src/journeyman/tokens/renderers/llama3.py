@@ -102,6 +102,7 @@ LLAMA31 = Family(
         "Without date_string the template states 26 Jul 2024 or the wall clock; here it is the trial's date.",
         "The template writes earlier turns trimmed, and calls alone with <|eot_id|>; here turns stay as sampled.",
     ),
+    text_checked="trl 1.16, llama3_1 and llama3_2",
 )
 LLAMA30 = replace(
     LLAMA31,
@@ -116,4 +117,5 @@ LLAMA30 = replace(
         "The template knows no tools: an opening with tools is refused.",
         "The template writes earlier turns trimmed; here turns stay as sampled.",
     ),
+    text_checked="trl 1.16, llama3",
 )

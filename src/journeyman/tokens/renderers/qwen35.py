@@ -111,6 +111,7 @@ QWEN35 = Family(
     think=THINK,
     opens_thinking=True,
     deviations=KEEPS_THINKING,
+    text_checked="trl 1.16, qwen3_5_think and qwen3_5_nothink",
 )
 QWEN36 = replace(
     QWEN35,
@@ -118,5 +119,13 @@ QWEN36 = replace(
     models="Qwen3.6",
     demonstration=demonstration_with(python_scalars=False),
     deviations=("As Qwen3.5, unless the template is given preserve_thinking = true: then it agrees.",),
+    text_checked="trl 1.16, qwen3_6 with preserve_thinking",
 )
-QWEN38 = replace(QWEN36, name="qwen3.8", models="Qwen3.8", opening=opening_with(EFFORT), deviations=())
+QWEN38 = replace(
+    QWEN36,
+    name="qwen3.8",
+    models="Qwen3.8",
+    opening=opening_with(EFFORT),
+    deviations=(),
+    text_checked="trl 1.16, qwen3_8",
+)
