@@ -128,15 +128,17 @@ def diff(before: Path, after: Path, allowed: tuple[str, ...], deadline_s: float,
     limits = {"deadline_s": deadline_s, "memory_mb": memory_mb}
     names = (before.name, after.name)
     value = _typed(lambda: diff_safely(a, b, *names, list(allowed) or None, **limits), before)  # type: ignore[arg-type]
-    entries = value.get("entries", [])
+    entries = value["entries"]
     collateral = [entry for entry in entries if entry.get("collateral")] if allowed else []
+    for text in value["warnings"]:
+        warn(text)
     if as_json:
         print_json(value)
     else:
         for entry in entries:
             mark = "  (collateral)" if entry in collateral else ""
             states = f"{_short(entry.get('before'))} -> {_short(entry.get('after'))}"
-            click.echo(f"{entry.get('address')}\t{entry.get('kind')}\t{states}{mark}")
+            click.echo(f"{entry['address']}\t{entry['kind']}\t{entry['what']}\t{states}{mark}")
         click.echo(f"{len(entries)} differences, {len(collateral)} outside what is allowed: {before} {after}")
     return GateFailed.exit_code if collateral else 0
 
@@ -160,8 +162,7 @@ def recalc(file: Path, out: Path | None, deadline_s: float, memory_mb: int, as_j
         print_json({"file": str(file), "out": None if out is None else str(out), **report})
         return 0
     for key, value in report.items():
-        if not isinstance(value, list | dict):
-            click.echo(f"{key}: {value}")
+        click.echo(f"{key}: {len(value) if isinstance(value, list | dict) else value}")
     click.echo(f"recalculated: {out or file}" + ("" if out else " (nothing written; --out PATH keeps the values)"))
     return 0
 

@@ -6,6 +6,7 @@ place for editing and in a diff. Trees are immutable, hold JSON values only and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -82,7 +83,10 @@ class Document:
         for node in self.walk():
             if node.address == address:
                 return node
-        near = nearest_of(address, [node.address for node in self.walk()])
+        addresses = [node.address for node in self.walk()]
+        part = re.split(r"[!/@]", address, maxsplit=1)[0]  # a sheet, page or slide: whoever names it means it
+        within = [one for one in addresses if re.split(r"[!/@]", one, maxsplit=1)[0] == part]
+        near = nearest_of(address, within or addresses)
         remedy = f"nearest: {', '.join(near)}" if near else "read the document again for its addresses"
         raise NoSuchAddress(self.name, f"no {address!r} in this {self.format}", place=address, remedy=remedy)
 
