@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 
 from journeyman.errors import EnvironmentMissing, InputError
-from journeyman.sandbox import PROVIDERS
+from journeyman.sandbox import PROVIDERS, hierarchy
 from journeyman.sandbox.plain import NotIsolated
 from journeyman.sandbox.protocol import CAPABILITIES, Provider
 
@@ -84,5 +84,7 @@ def choose_tier(wanted: str, waive: frozenset[str]) -> Tier:
                 f"sandbox {name} ISOLATES NOTHING: solutions, readers and checks run as this user on this host"
             )
         lines += [f"sandbox {name} does not keep here: {promise} ({CAPABILITIES[promise]})" for promise in missing]
+        if name == "oci" and hierarchy.bases().version == 2:
+            lines.append("CPU time spent in containers is not in the figures: they have groups of their own (cgroup v2)")
         return Tier(provider, waive | frozenset(LIMITS).intersection(missing), tuple(lines))
     raise EnvironmentMissing(f"no sandbox tier works here: {'; '.join(lines)}")
