@@ -21,7 +21,7 @@ import numpy as np
 
 from journeyman.clock import now
 from journeyman.digest import sha256_file
-from journeyman.durable import sync_directory, write_bytes
+from journeyman.durable import storage_error, sync_directory, write_bytes
 from journeyman.errors import InputError
 from journeyman.tokens.context import Columns, Context, Source
 from journeyman.trials.record import Trial
@@ -65,10 +65,14 @@ class HotTrial:
         self._durable = durable
         if (self.directory / DONE).exists():
             raise InputError(str(self.directory), f"attempt {attempt} of {trial_id!r} is closed", hint="retry as a new")
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self._write(self._open)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(root, error) from error
+        self._space.write(root, self._open)
 
     def _open(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
         self._tokens = TokenStream(self.directory / TOKENS, self.trial_id, self.attempt)
         self._events = EventLog(self.directory / EVENTS)
         self._n_tokens = sum(len(call.ids) for call in self._tokens.calls)
