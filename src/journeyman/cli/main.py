@@ -11,6 +11,7 @@ import click
 
 from journeyman import __version__
 from journeyman.cli.breakdown import Breakdown, missing_extra
+from journeyman.cli.capture import capture
 from journeyman.cli.config import config
 from journeyman.cli.docs import docs
 from journeyman.cli.doctor import doctor
@@ -26,6 +27,7 @@ from journeyman.errors import JourneymanError
 VERBS: dict[str, click.Command] = {
     "quickstart": quickstart,
     "view": view,
+    "capture": capture,
     "worlds": worlds,
     "tasks": tasks,
     "tokens": tokens,
