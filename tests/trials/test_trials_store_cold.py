@@ -159,6 +159,15 @@ def test_a_run_packed_to_another_directory_is_read_there_and_from_the_run(run: P
     assert part.base == str(tmp_path / "away")
 
 
+def test_a_damaged_trial_is_named_and_the_others_are_packed(run: Path) -> None:
+    (tokens,) = run.glob("trials/*/rl-1-task-2-1-*/tokens.arrows")
+    data = bytearray(tokens.read_bytes())
+    data[-30] ^= 1
+    tokens.write_bytes(bytes(data))
+    packed = pack_run(run)
+    assert (packed.n_trials, packed.unpackable) == (11, ("rl/1/task-2/1#1",))
+
+
 def test_a_missing_part_is_named(run: Path) -> None:
     pack_run(run)
     Path(parts_of(run)[0]).unlink()

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from store_trials import columns_of, store_hot
 
+from journeyman.errors import InputError
 from journeyman.trials.store import Owner, open_run
 from journeyman.trials.store.columns import calls_of, cut, equal, joined
 from journeyman.trials.store.index import FILE, read_index
@@ -127,5 +128,8 @@ def test_the_check_finds_a_lost_call(tmp_path: Path) -> None:
     check(tmp_path, {"t": 5}, {"t"})
     tokens = directory / "tokens.arrows"
     tokens.write_bytes(tokens.read_bytes()[:-200])
-    with pytest.raises(AssertionError):
+    with pytest.raises(InputError, match=r"is damaged: \d+ of \d+ tokens can be read"):
         check(tmp_path, {"t": 5}, {"t"})
+    store_hot(tmp_path, "u", turns=4)
+    with pytest.raises(AssertionError):
+        check(tmp_path, {"u": 5}, set())

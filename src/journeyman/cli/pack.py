@@ -36,7 +36,10 @@ def pack(
     index: Path | None,
     as_json: bool,
 ) -> int:
-    """Write every closed trial of RUN that is not packed yet; nothing is removed (see journeyman gc)."""
+    """Write every closed trial of RUN that is not packed yet; nothing is removed (see journeyman gc).
+
+    Exit code 1 when some trials cannot be packed; they are named, and the others are packed.
+    """
     from journeyman.trials.store.export import export_run
     from journeyman.trials.store.pack import pack_run
 
@@ -57,7 +60,7 @@ def pack(
             f"packed {packed.n_trials} trials, {packed.n_tokens:,} tokens, {packed.n_parts} parts, "
             f"{packed.bytes / 1e6:.1f} MB: {packed.where}"
         )
-    return 0
+    return 1 if packed.unpackable else 0
 
 
 def _decoder(model: Path | None) -> Decode | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
+from journeyman.digest import sha256
 from journeyman.errors import InputError
 from journeyman.tokens.context import Columns, Source
 from journeyman.trials.store.columns import has_turn, joined
@@ -16,17 +15,6 @@ from journeyman.trials.store.place import Place
 from journeyman.trials.store.rows import TrialRow, row_of
 from journeyman.trials.store.schema import Record, checked_version, lifted
 from journeyman.trials.store.stream import StreamContent, read_stream
-
-
-@dataclass(frozen=True)
-class Seal:
-    """What ``DONE`` says: the size and sha256 of each file of a closed trial."""
-
-    files: dict[str, dict[str, Any]]
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(int(entry["bytes"]) for entry in self.files.values())
 
 
 def hot_directories(place: Place) -> Iterator[str]:
@@ -46,11 +34,16 @@ def read_record(place: Place, directory: str) -> Record | None:
         raise InputError(place.name(where), f"is damaged: {error}", hint="its DONE holds the sha256 it had") from error
 
 
-def read_seal(place: Place, directory: str) -> Seal:
-    """What a closed trial's files were when it was closed."""
+def damaged_files(place: Place, directory: str) -> list[str]:
+    """Files of a closed trial that differ from the sha256 in its ``DONE``; empty when all is as it was closed."""
     seal = json.loads(place.read(f"{directory}/{DONE}"))
     checked_version(seal.get("schema_version"), place.name(f"{directory}/{DONE}"))
-    return Seal(seal["files"])
+
+    def differs(name: str, wanted: str) -> bool:
+        path = f"{directory}/{name}"
+        return not place.exists(path) or sha256(place.read(path)) != wanted
+
+    return [name for name, entry in seal["files"].items() if differs(name, entry["sha256"])]
 
 
 def read_calls(place: Place, directory: str) -> StreamContent:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -44,7 +45,7 @@ _BOOLEANS = ("passed", "is_done")
 
 
 class Index:
-    """The writing end. A context manager.
+    """The writing end; threads of the owner may share it. A context manager.
 
     Args:
         path: the file, on a local disk; made when missing.
@@ -63,6 +64,7 @@ class Index:
         except OSError as error:
             self._lock.close()
             raise InputError(str(path), "is being written by another process", hint="one owner per run") from error
+        self._turn = threading.Lock()
         self._db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"):
             self._db.execute(statement)
@@ -84,21 +86,26 @@ class Index:
         """Add or replace rows in one transaction; returns how many."""
         marks = ", ".join("?" * len(ROW_FIELDS))
         values = [tuple(getattr(row, name) for name in ROW_FIELDS) for row in rows]
-        self._db.execute("BEGIN")
-        self._db.executemany(f"INSERT OR REPLACE INTO trials VALUES ({marks})", values)
-        self._db.execute("COMMIT")
+        with self._turn:
+            self._db.execute("BEGIN")
+            self._db.executemany(f"INSERT OR REPLACE INTO trials VALUES ({marks})", values)
+            self._db.execute("COMMIT")
         return len(values)
 
     def replace_all(self, rows: Iterable[TrialRow]) -> int:
         """Make the index hold exactly these rows, in one transaction; returns how many."""
         marks = ", ".join("?" * len(ROW_FIELDS))
-        self._db.execute("BEGIN")
-        self._db.execute("DELETE FROM trials")
-        for row in rows:
-            values = tuple(getattr(row, name) for name in ROW_FIELDS)
-            self._db.execute(f"INSERT OR REPLACE INTO trials VALUES ({marks})", values)
-        self._db.execute("COMMIT")
-        return int(self._db.execute("SELECT count(*) FROM trials").fetchone()[0])
+        values = (tuple(getattr(row, name) for name in ROW_FIELDS) for row in rows)
+        with self._turn:
+            self._db.execute("BEGIN")
+            try:
+                self._db.execute("DELETE FROM trials")
+                self._db.executemany(f"INSERT OR REPLACE INTO trials VALUES ({marks})", values)
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+            return int(self._db.execute("SELECT count(*) FROM trials").fetchone()[0])
 
     def close(self) -> None:
         self._db.close()

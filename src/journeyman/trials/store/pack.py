@@ -25,7 +25,8 @@ from journeyman.tokens.context import Columns
 from journeyman.trials.store.cold import FOLDER, MANIFEST
 from journeyman.trials.store.cold_schema import ROWS_PER_GROUP, ROWS_PER_PART, cold_schema, writer_options
 from journeyman.trials.store.columns import SPAN_FIELDS, spans_of
-from journeyman.trials.store.hot import REMOVED
+from journeyman.trials.store.hot import DONE, REMOVED
+from journeyman.trials.store.hot_reading import damaged_files
 from journeyman.trials.store.index import FILE, Index
 from journeyman.trials.store.listing import indexed_rows
 from journeyman.trials.store.place import LocalPlace, Place, place_at
@@ -54,6 +55,7 @@ class Packed:
         where: directory or URL of the parts.
         n_trials, n_tokens, n_parts, bytes: what was written; bytes of the parts together.
         n_packed_before: closed trials that older manifests already name.
+        unpackable: keys of closed trials that stay unpacked: damaged, or without tokens since ``gc --force``.
     """
 
     where: str
@@ -62,6 +64,7 @@ class Packed:
     n_parts: int
     bytes: int
     n_packed_before: int
+    unpackable: tuple[str, ...]
 
 
 def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> Packed:
@@ -73,13 +76,15 @@ def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> 
         index: where the index lies, when not in the run.
 
     Raises:
-        InputError: no run there, another process owns it, or a trial is damaged.
+        InputError: no run there, or another process owns it.
         StorageError: the parts cannot be written.
     """
     with open_run(run) as reading:
         rows = reading.trials()
         packed = {row.key for row in rows if row.layout == "cold"}
-        new = sorted((r for r in rows if r.key not in packed and not _is_gone(run, r)), key=_neighbours)
+        missing = [row for row in rows if row.key not in packed]
+        unpackable = {row.key for row in missing if row.layout == "hot" and not _is_whole(run, row)}
+        new = sorted((row for row in missing if row.key not in unpackable), key=_neighbours)
         place = place_at(to) if to else LocalPlace(run)
         prefix = "" if to else f"{FOLDER}/"
         parts = [
@@ -100,6 +105,7 @@ def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> 
         n_parts=len(parts),
         bytes=sum(part["bytes"] for part in parts),
         n_packed_before=len(packed),
+        unpackable=tuple(sorted(unpackable)),
     )
 
 
@@ -191,12 +197,15 @@ def _trial(run: Run, row: TrialRow) -> PackedTrial:
     return PackedTrial(row, run.trajectory(row.key), run.record(row.key), run.event_text(row.key))
 
 
-def _is_gone(run: Path, row: TrialRow) -> bool:
-    """Whether ``gc --force`` removed the tokens before they were packed."""
-    gone = row.layout == "hot" and (run / row.place / REMOVED).exists()
-    if gone:
+def _is_whole(run: Path, row: TrialRow) -> bool:
+    """Whether a hot trial is as it was closed; says what is wrong when it is not."""
+    if (run / row.place / REMOVED).exists():
         LOG.warning("%s cannot be packed: its tokens were removed by gc --force", row.key)
-    return gone
+        return False
+    damaged = damaged_files(LocalPlace(run), row.place)
+    if damaged:
+        LOG.warning("%s cannot be packed: %s differs from its digest in %s", row.key, ", ".join(damaged), DONE)
+    return not damaged
 
 
 def _neighbours(row: TrialRow) -> tuple[str, ...]:

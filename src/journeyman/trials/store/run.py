@@ -91,14 +91,19 @@ class Run:
             trial: a key, or a trial id; of several attempts the last one, unless ``attempt`` says which.
 
         Raises:
-            InputError: no such trial, the id occurs in several batches, or ``gc`` removed its tokens.
+            InputError: no such trial, the id occurs in several batches, its file is damaged, or ``gc`` removed it.
         """
         row = self.row(trial, attempt=attempt)
         if row.key in self._cold:
             return self._cold.trajectory(row.key)
         if row.layout == "batch":
             return self._batch_columns(row)
-        return read_hot(self._place, row.place)
+        columns = read_hot(self._place, row.place)
+        if row.is_done and len(columns.ids) < row.n_tokens:
+            raise InputError(
+                self._place.name(row.place), f"is damaged: {len(columns.ids)} of {row.n_tokens} tokens can be read"
+            )
+        return columns
 
     def record(self, trial: str, *, attempt: int | None = None) -> Record:
         """Everything but the tokens: turns, calls, verdict, deliverables, in the current schema. Raises as above."""

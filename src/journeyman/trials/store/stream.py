@@ -58,9 +58,13 @@ class TokenStream:
         self.calls = content.calls if content else []
         self._end = content.good_bytes if content else 0
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
-        os.ftruncate(self._file, self._end)
-        if self._end == 0:
-            self._write(self._head)
+        try:
+            os.ftruncate(self._file, self._end)
+            if self._end == 0:
+                self._write(self._head)
+        except OSError:
+            self.close()
+            raise
 
     @property
     def size_bytes(self) -> int:
