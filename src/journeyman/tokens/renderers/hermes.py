@@ -26,6 +26,7 @@ TOOLS_AFTER = (
     "</tool_call>"
 )
 QWEN25_SYSTEM = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
+QWEN_VOCABULARY = "dashscope 1.20.11 (base), special ids as published"
 SMOLLM2_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 
@@ -109,6 +110,7 @@ QWEN3 = Family(
         "The template writes no empty thinking before earlier turns that had none; here the prompt stays as it was.",
     ),
     text_checked="trl 1.16, qwen3",
+    vocabulary_checked=QWEN_VOCABULARY,
 )
 QWEN3_2507 = replace(
     QWEN3,

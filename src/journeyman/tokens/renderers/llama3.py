@@ -103,6 +103,7 @@ LLAMA31 = Family(
         "The template writes earlier turns trimmed, and calls alone with <|eot_id|>; here turns stay as sampled.",
     ),
     text_checked="trl 1.16, llama3_1 and llama3_2",
+    vocabulary_checked="llama-models 0.3.0 (base), special ids as published",
 )
 LLAMA30 = replace(
     LLAMA31,
@@ -118,4 +119,5 @@ LLAMA30 = replace(
         "The template writes earlier turns trimmed; here turns stay as sampled.",
     ),
     text_checked="trl 1.16, llama3",
+    vocabulary_checked="llama-models 0.3.0 (base), special ids as published",
 )
