@@ -9,6 +9,7 @@ counts, taken in turns so that both see the same neighbours on the machine. Time
 - ``pdf``: the whole tree (columns, tables, running titles, annotations) beside ``pdfplumber``'s ``extract_text()``, on
   the page's two-column file (250 marked paragraphs) and the file written in rows across columns (500). Gates: at least
   10 times faster, every paragraph kept, none mixed, and no fewer kept than by pdfplumber.
+- ``xlsx``: recalculation, semantic difference and values of workbooks, see ``documents_xlsx.py``.
 """
 
 from __future__ import annotations
@@ -88,7 +89,14 @@ def pdf(rounds: int) -> Iterator[Row]:
         yield row
 
 
-SECTIONS: dict[str, Callable[[int], Iterator[Row]]] = {"pdf": pdf}
+def xlsx(rounds: int) -> Iterator[Row]:
+    """Recalculation, difference and values of workbooks, see ``documents_xlsx.py``."""
+    from documents_xlsx import rows
+
+    yield from rows(rounds)
+
+
+SECTIONS: dict[str, Callable[[int], Iterator[Row]]] = {"pdf": pdf, "xlsx": xlsx}
 """Name -> rows of one section, given the number of rounds."""
 
 

@@ -9,3 +9,4 @@ from .legacy import values as values
 from .reading import read as read
 from .recalculation import Recalculated as Recalculated
 from .recalculation import recalculate as recalculate
+from .writing import write as write
