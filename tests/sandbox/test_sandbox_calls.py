@@ -67,29 +67,29 @@ def test_a_call_that_dies_is_told_from_one_that_raised(serve_calls: Opener) -> N
 
 
 def test_a_call_leaves_no_process_to_the_next(
-    open_bwrap: Opener, environment: AgentEnvironment, bwrap: Provider
+    open_isolated: Opener, environment: AgentEnvironment, isolating: Provider
 ) -> None:
-    sandbox = open_bwrap(environment=environment, entry=forkserver_entry("handler:handle"))
+    sandbox = open_isolated(environment=environment, entry=forkserver_entry("handler:handle"))
     sandbox.call(b"ab", deadline_s=10)
-    (before,) = [info.num_processes for info in bwrap.list() if info.id == sandbox.id]
+    (before,) = [info.num_processes for info in isolating.list() if info.id == sandbox.id]
     sandbox.call(b"daemon", deadline_s=10)
-    assert [info.num_processes for info in bwrap.list() if info.id == sandbox.id] == [before]
+    assert [info.num_processes for info in isolating.list() if info.id == sandbox.id] == [before]
 
 
 def test_a_call_that_was_taken_over_cannot_answer_for_the_server(
-    open_bwrap: Opener, environment: AgentEnvironment
+    open_isolated: Opener, environment: AgentEnvironment
 ) -> None:
-    sandbox = open_bwrap(environment=environment, entry=forkserver_entry("handler:handle"))
+    sandbox = open_isolated(environment=environment, entry=forkserver_entry("handler:handle"))
     assert sandbox.call(b"forge", deadline_s=10) == b"kept out"
     assert sandbox.call(b"ab", deadline_s=10) == b"ba"
 
 
 def test_a_call_that_may_not_write_leaves_no_file_to_the_next(
-    open_bwrap: Opener, environment: AgentEnvironment
+    open_isolated: Opener, environment: AgentEnvironment
 ) -> None:
-    writing = open_bwrap(environment=environment, entry=forkserver_entry("handler:handle"))
+    writing = open_isolated(environment=environment, entry=forkserver_entry("handler:handle"))
     assert writing.call(b"write", deadline_s=10) == b"etirw"
-    bounded = open_bwrap(environment=environment, entry=forkserver_entry("handler:handle", file_mb=0))
+    bounded = open_isolated(environment=environment, entry=forkserver_entry("handler:handle", file_mb=0))
     with pytest.raises((CallKilled, CallRaised)):
         bounded.call(b"write", deadline_s=10)
 

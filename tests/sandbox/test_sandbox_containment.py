@@ -34,6 +34,12 @@ needs_cpu_group = pytest.mark.skipif(
 )
 
 
+def needs(provider: Provider, capability: str) -> None:
+    """Skip what a provider does not say it keeps."""
+    if capability not in provider.supports:
+        pytest.skip(f"capability {capability}: provider {provider.name} does not keep it here")
+
+
 @needs_pids_group
 def test_a_fork_bomb_stays_below_the_limit_and_dies_at_once(
     open_isolated: Opener, isolating: Provider, environment: AgentEnvironment, label: str
@@ -125,7 +131,10 @@ def test_only_the_work_areas_can_be_written(open_isolated: Opener, environment: 
     assert result.stdout.decode().split() == ["/ws", "/tmp", "/dev/shm"]
 
 
-def test_the_inside_has_no_privileges(open_isolated: Opener, environment: AgentEnvironment) -> None:
+def test_the_inside_has_no_privileges(
+    open_isolated: Opener, isolating: Provider, environment: AgentEnvironment
+) -> None:
+    needs(isolating, "privileges")
     sandbox = open_isolated(environment=environment)
     status = sandbox.exec("cat /proc/self/status; id -u", deadline_s=10).stdout.decode()
     fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
@@ -139,6 +148,7 @@ def test_the_inside_has_no_privileges(open_isolated: Opener, environment: AgentE
 def test_denied_system_calls_fail_and_ordinary_ones_do_not(
     open_isolated: Opener, isolating: Provider, environment: AgentEnvironment
 ) -> None:
+    needs(isolating, "privileges")
     column = ARCHITECTURES[os.uname().machine][0]
     numbers = [pair[column] for name, pair in DENIED.items() if name != "reboot"]
     refusals = (errno.ENOSPC,) if isolating.name == "bwrap" else (errno.EPERM, errno.ENOSYS)

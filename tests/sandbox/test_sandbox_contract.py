@@ -244,6 +244,12 @@ def test_the_agent_environment_serves_programs_and_imports(open_sandbox: Opener,
     )
 
 
+def test_a_program_that_was_written_inside_can_be_run(open_sandbox: Opener) -> None:
+    sandbox = open_sandbox()
+    sandbox.upload(b"#!/bin/sh\necho ran $1\n", "/ws/program", deadline_s=5)
+    assert sandbox.exec("chmod +x program && ./program well", deadline_s=5).stdout == b"ran well\n"
+
+
 def test_no_descriptor_but_the_standard_ones_reaches_a_command(open_sandbox: Opener) -> None:
     secret = os.open("/etc/passwd", os.O_RDONLY)
     os.set_inheritable(secret, True)

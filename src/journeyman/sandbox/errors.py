@@ -6,6 +6,7 @@ SandboxFault (cause sandbox_failed)
   SandboxLeak          something of it could not be removed
   TransferFailed       a file could not be read or written inside
   ExecTimeout          a command passed its deadline; its output so far is kept
+  EngineFailed         a container program did not do what it was asked (oci/engine.py)
   CallRaised, CallTimedOut, CallKilled   the entry program's function failed
 LimitUnenforceable     (exit 3) a requested limit cannot be kept on this machine
 """

@@ -45,20 +45,28 @@ def run_words(
     """
     words = ["run", "--rm", "-i", "--name", names.container_name(identity), "--log-driver", "none"]
     words += ["--label", f"{names.MARK}={spec.label}", "--label", f"{names.OWNER}={names.owner_of(identity)}"]
+    words += ["--label", f"{names.PLACE}={names.place()}"]
     words += ["--network", "none", "--hostname", "sandbox", "--read-only", "--cap-drop", "all"]
     words += ["--security-opt", "no-new-privileges", "--security-opt", "label=disable", "--stop-timeout", "0"]
     words += ["--shm-size", _SHARED_MEMORY, "--workdir", spec.cwd]
     words += _podman_words(engine, identity) if engine.kind == "podman" else ["--pull", "never"]
     words += [*_user(engine, has_own_root=base[0] == "--rootfs"), *_limits(spec, engine)]
-    fresh = ",notmpcopyup" if engine.kind == "podman" else ""
     for target, size_mb in tmpfs_sizes(spec):
-        words += ["--mount", f"type=tmpfs,destination={target},tmpfs-size={size_mb}m,tmpfs-mode=1777{fresh}"]
+        words += _tmpfs(engine, target, size_mb)
     for source, target, writable in _binds(spec, is_guest=is_guest):
         words += ["--mount", _bind(source, target, writable=writable)]
     if not is_guest:
         for path in root.masks(with_python=spec.environment is not None):
             words += ["--mount", _bind(str(names.directory_of(identity) / "empty"), path, writable=False)]
     return [*words, *base, *BOOT]
+
+
+def _tmpfs(engine: Engine, target: str, size_mb: int) -> list[str]:
+    """A work area, from which programs can be run: docker forbids that unless it is told otherwise."""
+    if engine.kind == "podman":
+        options = f"tmpfs-size={size_mb}m,tmpfs-mode=1777,notmpcopyup"
+        return ["--mount", f"type=tmpfs,destination={target},{options}"]
+    return ["--tmpfs", f"{target}:rw,exec,nosuid,nodev,size={size_mb}m,mode=1777"]
 
 
 def _podman_words(engine: Engine, identity: Identity) -> list[str]:

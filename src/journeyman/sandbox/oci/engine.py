@@ -19,6 +19,7 @@ from typing import Any
 
 from journeyman.deadline import Deadline
 from journeyman.errors import EnvironmentMissing
+from journeyman.sandbox.errors import SandboxFault
 
 #: Seconds that one question to the program may take: a podman machine or a daemon may just be waking up.
 _PROBE_S = 20.0
@@ -27,7 +28,7 @@ PROGRAMS = ("podman", "docker")
 _FALLBACK_RUNTIME = "runc"
 
 
-class EngineFailed(Exception):
+class EngineFailed(SandboxFault):
     """The container program refused or did not answer; the text says what it said."""
 
 
@@ -130,11 +131,12 @@ def look_at(kind: str, path: str) -> Engine | Absence:
     except ValueError:
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"status {done.returncode}"]
         return Absence(kind, said[0], _fix(kind, said[0]))
-    if kind == "podman":
+    if "host" in info:  # podman, also under the name docker
         return _podman(path, info)
     if info.get("ServerErrors") or not info.get("ServerVersion"):
-        said = info.get("ServerErrors") or ["no daemon answers"]
-        return Absence(kind, said[0], _fix(kind, said[0]))
+        said = info.get("ServerErrors") or done.stderr.decode(errors="replace").split("\n")
+        reason = said[0] or "no daemon answers"
+        return Absence(kind, reason, _fix(kind, reason))
     return _docker(path, info)
 
 
@@ -173,7 +175,8 @@ def _runtime(host: dict[str, Any], is_unified: bool) -> str | Absence:
 
 def _docker(path: str, info: dict[str, Any]) -> Engine:
     where = os.environ.get("DOCKER_HOST", "unix://")
-    is_local = sys.platform == "linux" and where.startswith("unix://") and "Desktop" not in str(info.get("OSType_"))
+    has_machine = "Desktop" in str(info.get("OperatingSystem"))
+    is_local = sys.platform == "linux" and where.startswith("unix://") and not has_machine
     limits = frozenset(
         limit
         for limit, key in (("memory", "MemoryLimit"), ("pids", "PidsLimit"), ("cpus", "CpuCfsQuota"))

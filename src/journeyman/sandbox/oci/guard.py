@@ -15,8 +15,9 @@ from journeyman.sandbox.oci import names
 from journeyman.sandbox.oci.engine import Engine
 
 _SCRIPT = (
-    'trap "" INT TERM HUP; while read -r _; do :; done; owner=$1; folders=$2; shift 2; '
-    'ids=$("$@" ps -aq --filter "label=$owner"); [ -z "$ids" ] || "$@" rm -f $ids; rm -rf $folders'
+    'trap "" INT TERM HUP; while read -r _; do :; done; owner=$1; place=$2; folders=$3; shift 3; '
+    'ids=$("$@" ps -aq --filter "label=$owner" --filter "label=$place"); '
+    '[ -z "$ids" ] || "$@" rm -f $ids; rm -rf $folders'
 )
 
 
@@ -34,7 +35,8 @@ class Guard:
         """
         read_end, self._write_end = os.pipe()
         nowhere = os.open(os.devnull, os.O_RDWR)
-        words = [f"{names.OWNER}={names.owner_of(mine)}", names.directories_of_owner(mine), *engine.words()]
+        labels = [f"{names.OWNER}={names.owner_of(mine)}", f"{names.PLACE}={names.place()}"]
+        words = [*labels, names.directories_of_owner(mine), *engine.words()]
         try:
             self._process: subprocess.Popen[bytes] = launch(
                 ["/bin/sh", "-c", _SCRIPT, "sandbox-guard", *words],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import platform
+import re
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 from journeyman.sandbox.identity import Identity
@@ -13,6 +16,8 @@ _NAME = "journeyman."
 MARK = "journeyman"
 #: Label with the owning process.
 OWNER = "journeyman.owner"
+#: Label with the place where the owner's pid means something: a daemon may serve several.
+PLACE = "journeyman.place"
 #: Prefix of the directory that a sandbox has in the temporary directory.
 DIRECTORY_PREFIX = "journeyman-oci~"
 
@@ -32,6 +37,16 @@ def identity_of(name: str) -> Identity | None:
 def owner_of(identity: Identity) -> str:
     """The process that owns it, as text without spaces."""
     return f"{identity.owner_pid}.{identity.owner_start}"
+
+
+@lru_cache(maxsize=1)
+def place() -> str:
+    """This machine, or this container with pids of its own."""
+    try:
+        namespace = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        namespace = ""
+    return re.sub(r"[^A-Za-z0-9.-]", "", f"{platform.node()}.{namespace}")
 
 
 def directory_of(identity: Identity) -> Path:

@@ -63,7 +63,7 @@ class Oci:
     def supports(self) -> frozenset[str]:
         """What it keeps here: the limits that the container program can set, and what containers always give."""
         always = {"disk", "files", "network", "processes", "overlay", "dies_with_owner"}
-        # a machine elsewhere cannot read our profile, podman's own lets namespaces nest, and docker keeps the caller's id
+        # a virtual machine cannot read our profile and podman's own lets namespaces nest; docker keeps the caller's id
         if self._engine.is_local and self._engine.kind == "podman":
             always.add("privileges")
         return frozenset(always | self._engine.limits)

@@ -38,11 +38,11 @@ class Found:
 def containers(engine: Engine, label: str | None) -> list[Found]:
     """Those that exist, running or not. Raises EngineFailed."""
     deadline = Deadline.after(_LIST_S, "list of containers")
-    mark = names.MARK if label is None else f"{names.MARK}={label}"
+    filters = ["--filter", f"label={names.PLACE}={names.place()}"]
+    if label is not None:
+        filters += ["--filter", f"label={names.MARK}={label}"]
     pid = " {{.Pid}}" if engine.kind == "podman" else ""
-    rows = engine.run(
-        "ps", "-a", "--no-trunc", "--filter", f"label={mark}", "--format", "{{.ID}} {{.Names}}" + pid, deadline=deadline
-    )
+    rows = engine.run("ps", "-a", "--no-trunc", *filters, "--format", "{{.ID}} {{.Names}}" + pid, deadline=deadline)
     found = []
     for row in rows.splitlines():
         container, name, *rest = row.split()
