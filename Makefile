@@ -1,5 +1,6 @@
 # make quickstart   set up, then watch an agent learn       make test    set up, then the test suite
 # make check        lint, types, structure                  make docs    regenerate tables, check links and commands
+# make test-vllm    a real vLLM server in .venv-vllm (3.4 GB), the engines' contract and its traps on it
 #
 # PYTHON=...  which Python (3.11 or newer; found by itself)     ARGS=...   words for quickstart or pytest
 # CUDA=1      do not hold torch to the CPU build
@@ -14,7 +15,7 @@ ARGS ?=
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: quickstart setup test test-slow check docs format clean help check-lint check-format check-types check-docs check-house
+.PHONY: quickstart setup test test-slow vllm-venv test-vllm check docs format clean help check-lint check-format check-types check-docs check-house
 
 help:
 	@sed -n -e '/^#/!q' -e 's/^# //p' Makefile
@@ -29,6 +30,14 @@ test: $(DEV_READY)
 
 test-slow: $(DEV_READY)
 	$(PYTEST) -m slow $(ARGS)
+
+# vLLM has an environment of its own and is started and ended by the tests; docs/vllm.md says what they look at.
+vllm-venv:
+	@sh scripts/vllm-venv.sh
+
+test-vllm: $(DEV_READY) vllm-venv
+	OMP_NUM_THREADS=1 JOURNEYMAN_VLLM_PYTHON=.venv-vllm/bin/python \
+		$(BIN)/python -m pytest -v -rs tests/engines/test_engines_vllm_real.py $(ARGS)
 
 # Each part is a target of its own, so that `make -k check` runs them all and reports every failure.
 check: check-lint check-format check-types check-docs check-house

@@ -2,27 +2,69 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
+import numpy as np
 import pytest
+import test_engines_contract as suite
 from engines_fake_vllm import FakeVllm, serving
 from test_engines_contract import *  # noqa: F403
-from test_engines_contract import MAX_LEN, STOP, TRIALS, drain
+from test_engines_contract import MAX_LEN, STOP, TRIALS, drain, request
 
-from journeyman.engines import Engine, Sampling, TurnRequest
+from journeyman.engines import Engine, Sampling, TurnRequest, TurnResult
 from journeyman.engines.vllm import VllmEngine
 
 
-@pytest.fixture(params=["one server", "two servers", "completions"])
+@pytest.fixture(autouse=True)
+def same_numbers_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server finds prefixes in its cache and ends turns as they come: equal ids, logprobs to a rounding."""
+
+    def alike(a: list[TurnResult], b: list[TurnResult]) -> bool:
+        pairs = zip(sorted(a, key=lambda r: r.trial), sorted(b, key=lambda r: r.trial), strict=True)
+        return all(
+            (x.trial, x.ids, x.finish, x.version) == (y.trial, y.ids, y.finish, y.version)
+            and np.allclose(x.logprobs, y.logprobs, atol=1e-4)
+            for x, y in pairs
+        )
+
+    monkeypatch.setattr(suite, "same", alike)
+
+
+@pytest.fixture(params=["two servers", "completions"])
 def engine(request: pytest.FixtureRequest, model: Any) -> Iterator[Engine]:
-    missing = {"/inference/v1/generate"} if request.param == "completions" else set()
-    first, second = (FakeVllm(model, max_len=MAX_LEN, token_s=0.004, missing=missing) for _ in range(2))
-    with serving(first), serving(second):
-        urls = [first.url, second.url] if request.param == "two servers" else [first.url]
-        with closing(VllmEngine(urls, version=3)) as built:
-            yield built
+    two = request.param == "two servers"
+    missing = set() if two else {"/inference/v1/generate"}
+    with ExitStack() as stack:
+        fakes = [FakeVllm(model, max_len=MAX_LEN, token_s=0.004, missing=missing) for _ in range(1 + two)]
+        urls = [stack.enter_context(serving(fake)).url for fake in fakes]
+        yield stack.enter_context(closing(VllmEngine(urls, version=3)))
+
+
+def test_a_pause_holds_everything_and_queues_what_is_new(engine: Engine) -> None:
+    """As in the suite; turns that ended before the pause reached the server may still come in."""
+    if "pause_keep" not in engine.capabilities:
+        pytest.skip("no route to pause")
+    expected = {result.trial: result.ids for result in engine.generate([request(trial) for trial in TRIALS])}
+    for trial in TRIALS:
+        engine.release(trial)
+    for trial in TRIALS[:4]:
+        engine.submit(request(trial))
+    assert engine.pause("keep") == engine.pause("keep") == []
+    assert engine.paused
+    for trial in TRIALS[4:]:
+        engine.submit(request(trial))
+    found = {result.trial: result for result in engine.step(0.1)}
+    time.sleep(0.3)
+    assert engine.step(0.1) == []
+    assert found.keys() <= set(TRIALS[:4])
+    engine.resume()
+    engine.resume()
+    assert not engine.paused
+    found |= drain(engine, len(TRIALS) - len(found))
+    assert {trial: result.ids for trial, result in found.items()} == expected
 
 
 def test_a_pause_that_aborts_returns_what_there_is(engine: Engine) -> None:

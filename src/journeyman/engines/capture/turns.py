@@ -128,7 +128,7 @@ class Turns:
         cut = result.finish == "length"
         parsed = self._renderer.parse(result.ids, asked.schemas, truncated=cut)
         if any(defect.kind in PROGRAMS_OWN for defect in parsed.malformed):
-            parsed = self._renderer.parse(result.ids, dict.fromkeys(asked.schemas, {}), truncated=cut)
+            parsed = self._renderer.parse(result.ids, {name: {} for name in asked.schemas}, truncated=cut)
         name = f"{line.head.name}-{len(line.ends) + 1}"
         calls = tuple(
             Said(f"call_{name}-{n}".replace("-", "_"), call.name, call.arguments) for n, call in enumerate(parsed.calls)
