@@ -262,6 +262,45 @@ def test_a_container_that_cannot_be_swept_is_ended_and_the_deadline_is_what_is_r
         sandbox.exec("true", deadline_s=5)
 
 
+def test_an_attached_program_that_is_killed_takes_its_container_with_it(
+    open_oci: Opener, oci: Provider, label: str
+) -> None:
+    sandbox = open_oci()
+    sandbox.exec("setsid sleep 767676 &", deadline_s=5)
+    sandbox._processes.process.kill()  # type: ignore[attr-defined]
+    with pytest.raises(SandboxLost):
+        sandbox.exec("sleep 767676", deadline_s=10)
+    assert oci.list(label) == []
+    assert not any(b"767676" in line for line in command_lines())
+    sandbox.destroy()
+
+
+def test_a_forked_child_makes_its_own_and_leaves_its_parents(open_oci: Opener, oci: Provider, label: str) -> None:
+    sandbox = open_oci()
+    words = [sys.executable, "-c", FORKED, label]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == ["child", "parent"], done.stderr
+    assert sandbox.exec("echo mine", deadline_s=5).stdout == b"mine\n"
+    assert [info.id for info in oci.list(label)] == [sandbox.id]
+
+
+FORKED = """
+import os, sys
+from journeyman.sandbox.oci import Oci
+from journeyman.sandbox.protocol import SandboxSpec
+provider = Oci()
+sandbox = provider.create(SandboxSpec(sys.argv[1]))
+child = os.fork()
+if child == 0:
+    said = provider.create(SandboxSpec(sys.argv[1])).exec("echo child", deadline_s=10)
+    print(said.stdout.decode(), end="", flush=True)
+    sys.exit(0)
+os.waitpid(child, 0)
+said = sandbox.exec("echo parent", deadline_s=10)
+print(said.stdout.decode(), end="", flush=True)
+"""
+
+
 def test_the_engine_says_what_it_can_limit() -> None:
     engine = find_engine()
     assert isinstance(engine, Engine)

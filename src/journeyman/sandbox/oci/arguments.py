@@ -133,9 +133,9 @@ def _binds(spec: SandboxSpec, *, is_guest: bool) -> Iterator[tuple[str, str, boo
     if spec.environment is not None:
         if not is_guest:
             yield from ((source, target, False) for source, target in root.python_mounts())
-        yield str(spec.environment.path.absolute()), AGENT_ROOT, False
+        yield str(spec.environment.path.resolve()), AGENT_ROOT, False
     for index, mount in enumerate(spec.mounts):
-        source = str(mount.source.absolute())
+        source = str(mount.source.resolve())  # a virtual machine has links of its own at the root
         if not mount.source.exists():
             raise InputError(f"mount {mount.target}", f"{source} does not exist")
         if not mount.overlay:

@@ -103,6 +103,16 @@ class Container(Processes):
             )
         self._pid = self._control = None
 
+    def remains(self, deadline: Deadline) -> list[str]:
+        """After ``end``: the container if it is still there, in words. A program that ended as it should removed it."""
+        if self.process.returncode == _KILLED:
+            return []
+        try:
+            self._engine.run("inspect", self._name, deadline=deadline)
+        except EngineFailed:
+            return []
+        return [f"container {self._name}"]
+
 
 def remove(engine: Engine, containers: list[str], deadline: Deadline) -> None:
     """Kill and remove containers; those that are gone already are none of its business."""

@@ -102,11 +102,16 @@ def _fill(staging: Path, environment: AgentEnvironment) -> None:
 
 
 def _install(staging: Path, engine: Engine, image: str) -> None:
-    words = ["run", "--rm", "--mount", f"type=bind,source={staging},destination={AGENT_ROOT}"]
+    words = ["run", "--rm", "--mount", f"type=bind,source={staging.resolve()},destination={AGENT_ROOT}"]
     pip_options: list[str] = []
     wheels = os.environ.get("JOURNEYMAN_OCI_WHEELS")
     if wheels:
-        words += ["--network", "none", "--mount", f"type=bind,source={wheels},destination=/wheels,readonly"]
+        words += [
+            "--network",
+            "none",
+            "--mount",
+            f"type=bind,source={Path(wheels).resolve()},destination=/wheels,readonly",
+        ]
         pip_options = ["--no-index", "--find-links", "/wheels"]
     words += ["--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096", "--security-opt", "label=disable"]
     words += [image, "/bin/sh", "-c", _BUILD, "build", *pip_options]

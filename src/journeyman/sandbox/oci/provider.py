@@ -130,7 +130,7 @@ class Oci:
             container,
             serves_frames=spec.entry is not None,
             stderr=said,
-            on_destroy=lambda sandbox_id: self._forget(sandbox_id, identity),
+            on_destroy=lambda sandbox_id: self._forget(sandbox_id, identity, container),
         )
 
     def list(self, label: str | None = None) -> SandboxInfos:
@@ -144,15 +144,17 @@ class Oci:
 
     def _post_guard(self, identity: Identity) -> None:
         with self._lock:
-            if self._guard is None or self._owner_pid != os.getpid():
-                self._owner_pid = os.getpid()
+            if self._owner_pid != os.getpid():  # forked: what the parent made is the parent's
+                self._owner_pid, self._guard, self._live = os.getpid(), None, {}
+            if self._guard is None:
                 self._guard = Guard(self._engine, identity)
 
-    def _forget(self, sandbox_id: str, identity: Identity) -> SandboxIds:
+    def _forget(self, sandbox_id: str, identity: Identity, container: Container) -> SandboxIds:
         self._live.pop(sandbox_id, None)
+        remains = container.remains(Deadline.after(KILL_GRACE_S, "look at a removed container"))
         directory = names.directory_of(identity)
         shutil.rmtree(directory, ignore_errors=True)
-        return [str(directory)] if directory.exists() else []
+        return [*remains, str(directory)] if directory.exists() else remains
 
     def _close(self) -> None:
         """At exit: end what is still alive."""
