@@ -1,8 +1,8 @@
 """Edits of calendars, on their lines: what is not named keeps every byte. Ops:
 
-- ``set`` with some of ``summary description location status url class priority sequence rule start end due``: null
-  removes one. Times are ISO 8601; without an offset they are in the event's own zone, a mere date is a whole day.
-- ``insert`` ``uid`` ``summary`` ``start`` [``end`` ``location`` ``attendees`` ...]: an event at the end of the calendar.
+- ``set``, some of ``summary description location status url class priority sequence rule start end due``; null removes
+  one. Times are ISO 8601; without an offset they are in the event's own zone, a mere date is a whole day.
+- ``insert`` ``uid`` ``summary`` ``start`` [``end`` ``location`` ``attendees`` ...]: an event at the calendar's end.
 - ``delete``: an entry; of a recurring event, its changed occurrences as well.
 - ``exclude`` ``at``: one occurrence of a recurring event.
 - ``invite`` ``attendee`` [``name`` ``role``]; ``uninvite`` ``attendee``.
