@@ -18,6 +18,7 @@ import pytest
 
 from journeyman.documents import Document, Node, child, open_document, write
 from journeyman.documents.child import pool, read_safely
+from journeyman.documents.child.columns import columns_of, document_of
 from journeyman.documents.child.process import Child, Died, Late
 from journeyman.documents.child.wire import Broken, pack, unpack
 from journeyman.documents.errors import (
@@ -282,3 +283,15 @@ def test_frames_come_back_and_nonsense_is_refused():
     for frame in (b"\xff" * 8, (3).to_bytes(8, "big") + b"[1]", (2).to_bytes(8, "big") + b"{}"):
         with pytest.raises(Broken):
             unpack(BytesIO(frame).read)
+
+
+def test_trees_cross_the_wire_whole_also_when_they_are_deeper_than_python_recurses():
+    node = Node("leaf", "n0", "text", {"a": 1})
+    for depth in range(1, 5000):
+        node = Node("x", f"n{depth}", children=(node, Node("y", f"m{depth}")))
+    document = Document("pptx", "a.pptx", (node, Node("z", "last")), {"title": "t"}, ("w",))
+    back = document_of(columns_of(document))
+    assert [(one.kind, one.address, one.text) for one in back.walk()] == [
+        (one.kind, one.address, one.text) for one in document.walk()
+    ]
+    assert (back.metadata, back.warnings) == (document.metadata, document.warnings)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..editing import Change, ChangeReport, Edited
 from ..node import Document
+from .columns import columns_of, document_of
 from .pool import ask
 
 DEADLINE_S = 12.0
@@ -20,7 +21,7 @@ MEMORY_MB = 1024
 def read_safely(data: bytes, name: str, *, deadline_s: float = DEADLINE_S, memory_mb: int = MEMORY_MB) -> Document:
     """``open_document`` with limits."""
     value, _ = ask("read", [name], [data], {}, deadline_s=deadline_s, memory_mb=memory_mb)
-    return Document.from_json(value)
+    return document_of(value)
 
 
 def edit_safely(
@@ -40,7 +41,7 @@ def edit_safely(
 
 def write_safely(document: Document, *, deadline_s: float = DEADLINE_S, memory_mb: int = MEMORY_MB) -> bytes:
     """``write`` with limits."""
-    options = {"document": document.as_json()}
+    options = {"document": columns_of(document)}
     _, blobs = ask("write", [document.name], [], options, deadline_s=deadline_s, memory_mb=memory_mb)
     return blobs[0]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 LENGTH = struct.Struct(">Q")
 
-MAX_HEADER_BYTES = 400_000_000
+MAX_HEADER_BYTES = 200_000_000
 """An answer above is no answer: trees are far smaller."""
 
 

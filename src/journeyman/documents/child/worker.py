@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 
 from ..errors import TooLarge, UnreadableDocument
 from ..tree import brief
-from .wire import pack, unpack
+from .columns import columns_of, document_of
+from .wire import MAX_HEADER_BYTES, pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def main(memory_mb: int, follow_parent: bool) -> None:
         answer["recycle"] = answer.get("recycle", False) or _has_grown(memory_mb)
         try:
             frame = pack(answer, parts)
+            if len(frame[1]) > MAX_HEADER_BYTES:
+                raise ValueError(f"{len(frame[1])} bytes, {MAX_HEADER_BYTES} are allowed")
         except (TypeError, ValueError, MemoryError, RecursionError) as error:
             fault = TooLarge(header["names"][0], f"the answer cannot be sent: {brief(error)}")
             frame = pack({"error": _error(fault), "recycle": True})
@@ -75,7 +78,7 @@ def _answer(header: Mapping[str, Any], blobs: list[bytes]) -> tuple[dict[str, An
 def _read(header: Mapping[str, Any], blobs: list[bytes]) -> Answer:
     from ..opening import open_document
 
-    return open_document(blobs[0], header["names"][0]).as_json(), []
+    return columns_of(open_document(blobs[0], header["names"][0])), []
 
 
 def _edit(header: Mapping[str, Any], blobs: list[bytes]) -> Answer:
@@ -86,10 +89,9 @@ def _edit(header: Mapping[str, Any], blobs: list[bytes]) -> Answer:
 
 
 def _write(header: Mapping[str, Any], blobs: list[bytes]) -> Answer:
-    from ..node import Document
     from ..opening import write
 
-    return None, [write(Document.from_json(header["options"]["document"]))]
+    return None, [write(document_of(header["options"]["document"]))]
 
 
 def _diff(header: Mapping[str, Any], blobs: list[bytes]) -> Answer:
