@@ -183,18 +183,23 @@ def findings_in_command(line: str, targets: set[str] | None = None) -> Iterator[
             return
         parsed = command.make_context(command.name, [*words])
         if "words" in parsed.params:
-            check_recipe_words(parsed.params["words"])
+            check_recipe_words(parsed.params["words"], str(command.name))
     except (click.ClickException, ValueError) as error:
         yield str(getattr(error, "message", error))
 
 
-def check_recipe_words(words: tuple[str, ...]) -> None:
+GIVEN_APART = {"agree": ("--engine.model", "m", "--trainer.model", "m")}
+"""Required keys of a recipe that its verb takes by options of its own."""
+
+
+def check_recipe_words(words: tuple[str, ...], verb: str) -> None:
     """Raise ValueError when a flag among recipe words is refused; files are left out, for they need not exist here."""
+    kind = verb if verb in recipe_models() else "quickstart"
     flags = list(words)
     while flags and not flags[0].startswith("--"):
         flags.pop(0)
     try:
-        load(recipe_models()["quickstart"], flags, {})
+        load(recipe_models()[kind], [*GIVEN_APART.get(kind, ()), *flags], {})
     except Exception as error:
         raise ValueError(str(error)) from error
 

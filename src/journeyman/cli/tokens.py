@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from journeyman.cli.agree import agree
 from journeyman.cli.verb import print_json, verb
 
 if TYPE_CHECKING:
@@ -157,5 +158,6 @@ def _show_model(found: ModelAudit, as_json: bool) -> int:
     return code
 
 
+tokens.add_command(agree)
 tokens.add_command(audit)
 tokens.add_command(show)

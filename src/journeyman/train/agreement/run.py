@@ -134,19 +134,31 @@ def move(model: nn.Module, generator: Any, size: float = MOVE) -> None:
 
 
 def open_local(recipe: AgreeRecipe) -> Engine:
-    """The embedded engine over the engine's model directory."""
+    """The embedded engine over the engine's model directory, with room for every leg."""
     import torch
 
     from journeyman.engines.embedded import EmbeddedEngine
+    from journeyman.engines.spec import locate, parse_model
 
+    spec = parse_model(recipe.engine.model)
+    if spec.kind == "service":
+        problem = "returns text only: no token ids and no logprobs, so there is nothing to compare"
+        raise InputError("engine.model", problem, hint="serve the weights with vLLM, or give a directory")
     probe = recipe.probe
-    turns = 2 * probe.turns + 2
+    turns = probe.turns + 1
     length = probe.prompt_tokens + turns * (probe.append_tokens + probe.new_tokens)
     dtype = getattr(torch, recipe.engine.dtype)
-    return EmbeddedEngine.from_directory(Path(recipe.engine.model), rows=3 * probe.trials, max_len=length, dtype=dtype)
+    return EmbeddedEngine.from_directory(locate(spec), rows=3 * probe.trials, max_len=length, dtype=dtype)
 
 
-OPENERS: dict[str, Callable[[AgreeRecipe], Engine]] = {"embedded": open_local}
+def open_vllm(recipe: AgreeRecipe) -> Engine:
+    """The vLLM servers of ``engine.model``: URLs with commas between. They serve the trainer's weights already."""
+    from journeyman.engines.vllm import VllmEngine
+
+    return VllmEngine(recipe.engine.model.split(","), dtype=recipe.engine.dtype, turn_s=recipe.probe.deadline_s)
+
+
+OPENERS: dict[str, Callable[[AgreeRecipe], Engine]] = {"embedded": open_local, "vllm": open_vllm}
 """How the engine of each ``engine.kind`` is opened."""
 
 
