@@ -153,11 +153,11 @@ def test_an_image_without_a_shell_starts_nothing_and_says_why(oci: Provider, lab
         provider.create(SandboxSpec(label))
     assert provider.list(label) == []
     assert directories(label) == {}
+    engine.run("rmi", "-f", image, deadline=Deadline.after(30, "removal of an image"))
 
 
 GUARDED = """
 import sys
-from journeyman.sandbox.identity import Identity
 from journeyman.sandbox.oci import Oci
 from journeyman.sandbox.protocol import SandboxSpec
 Oci().create(SandboxSpec(sys.argv[1])).exec("sleep 838383 &", deadline_s=10)
@@ -192,7 +192,6 @@ def guards_of(owner_pid: int) -> list[int]:
 
 OWNER = """
 import sys
-from journeyman.sandbox.identity import Identity
 from journeyman.sandbox.oci import Oci
 from journeyman.sandbox.protocol import SandboxSpec
 sandbox = Oci().create(SandboxSpec(sys.argv[1]))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from journeyman.sandbox import PROVIDERS, bwrap_binary, hierarchy, probe
+from journeyman.sandbox.oci.engine import Absence, Engine
 from journeyman.sandbox.protocol import CAPABILITIES, Provider
 from journeyman.sandbox.seccomp import ARCHITECTURES, DENIED, deny_program
 
@@ -32,6 +33,8 @@ def test_every_lack_has_a_consequence_and_a_fix() -> None:
         *probe._cgroup_lacks(()),
         probe._namespace_lack("No permissions to create a new namespace"),
         probe._bwrap_lack(()),
+        probe._container_lack(()),
+        probe._container_lack((Absence("podman", "no machine runs", "podman machine start"),)),
     ]
     assert [lack.what for lack in lacks] == [
         "memory limit",
@@ -39,9 +42,21 @@ def test_every_lack_has_a_consequence_and_a_fix() -> None:
         "cpu limit",
         "user namespaces",
         "bubblewrap",
+        "sandbox",
+        "sandbox",
     ]
+    assert lacks[-1].fix == "podman machine start"
     assert all(lack.consequence and lack.fix for lack in lacks)
     assert list(probe._cgroup_lacks(hierarchy.CONTROLLERS)) == []
+
+
+def test_where_containers_are_used_the_lacks_are_theirs() -> None:
+    engine = Engine("/usr/bin/podman", "podman", "5.0", True, True, False, (), frozenset({"pids"}))
+    lack = probe._in_containers(probe._bwrap_lack(()), engine)
+    assert "isolated at all" not in lack
+    assert "containers of podman" in lack
+    names = [lack.what for lack in probe._limit_lacks(["pids"], "a fix")]
+    assert names == ["memory limit", "cpu limit"]
 
 
 def fake_bwrap(path: Path, version: str, flags: tuple[str, ...]) -> Path:
