@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from ..xlsx.address import MAX_COLUMN, MAX_ROW
 from ..xlsx.book import Sheet
 from ..xlsx.cells import Cell
 from ..xlsx.formula import skeleton
+from ..xlsx.styles import Style
 from .align import Alignment, align, pair_runs, runs
 from .renumber import Axis, SheetMap
 
 Grid = dict[tuple[int, int], Hashable]
 Lines = dict[int, dict[int, Hashable]]
 
+EMPTY = "empty"
+"""Kind of a cell that only has a look."""
+
 SPARSE = 10_000
 """A sheet whose last row lies this far beyond four times its filled rows is compared place by place."""
 
 
-def outline(a: Sheet, b: Sheet) -> SheetMap:
-    """Where the rows and columns of ``a`` lie in ``b``."""
-    grid_a, grid_b = signatures(a), signatures(b)
+def outline(a: Sheet, b: Sheet, looks_a: Sequence[Style] = (), looks_b: Sequence[Style] = ()) -> SheetMap:
+    """Where the rows and columns of ``a`` lie in ``b``; looks by index tell empty rows apart."""
+    grid_a, grid_b = signatures(a, looks_a), signatures(b, looks_b)
     plain = _differences(grid_a, grid_b)
     best, cost = SheetMap(b.name), plain
     if plain <= 1 or _is_sparse(grid_a) or _is_sparse(grid_b):
@@ -39,11 +43,21 @@ def outline(a: Sheet, b: Sheet) -> SheetMap:
     return best
 
 
-def signatures(sheet: Sheet) -> Grid:
-    """What tells cells apart while their rows are looked for: values, and formulas without their references."""
-    return {
-        place: signature(cell) for place, cell in sheet.cells.items() if cell.formula or cell.value not in (None, "")
-    }
+def signatures(sheet: Sheet, looks: Sequence[Style] = ()) -> Grid:
+    """What tells cells apart while their rows are looked for: values, formulas without their references; and the look
+    of empty cells, when looks are given."""
+    found: Grid = {}
+    for place, cell in sheet.cells.items():
+        if cell.formula or cell.value not in (None, ""):
+            found[place] = signature(cell)
+        elif 0 < cell.style < len(looks) and looks[cell.style]:
+            found[place] = (EMPTY, repr(sorted(looks[cell.style].items())))
+    return found
+
+
+def _is_empty(line: Hashable) -> bool:
+    """Whether a line holds nothing but looks."""
+    return not isinstance(line, tuple) or all(one[1][0] == EMPTY for one in line)
 
 
 def signature(cell: Cell) -> Hashable:
@@ -86,6 +100,7 @@ def _along(a: Grid, b: Grid, is_rows: bool) -> tuple[Axis | None, int]:
         [_frozen(lines_a.get(n, {})) for n in range(1, length_a + 1)],
         [_frozen(lines_b.get(n, {})) for n in range(1, length_b + 1)],
         likeness,
+        _is_empty,
     )
     if found.is_plain:
         return None, 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -19,6 +19,9 @@ from .entry import INPUT, METADATA, OPAQUE, STRUCTURE, STYLE, Diff, Entry
 BY_IDENTITY = frozenset({"message", "event", "sheet", "name", "attachment", "channel", "part", "header"})
 """Kinds whose address is an identity that survives moves; all others are counted in order."""
 
+IDENTITIES = ("slide_id",)
+"""Attributes that name a node wherever it lies."""
+
 LOOKS = frozenset({
     "style", "styles", "number_format", "box", "bbox", "font", "size", "bold", "italic", "underline", "color", "level",
     "alignment", "layout", "runs", "widths", "heights", "position",
@@ -28,8 +31,8 @@ LOOKS = frozenset({
 WHOLE = frozenset({"sha256", "digest", "media", "size_bytes", "hash"})
 """Attributes that stand for content nobody reads."""
 
-PLACES = frozenset({"index", "page", "slide", "number", "row", "column", "paragraph"})
-"""Attributes that repeat where a node lies; they follow from a move."""
+PLACES = frozenset({"index", "page", "slide", "number", "row", "column", "paragraph", "part", "title", "slide_id"})
+"""Attributes that repeat where a node lies or what its children say; they follow from other differences."""
 
 EDITED = 0.4
 """Two texts of one kind are one edited node at this likeness or more."""
@@ -63,8 +66,8 @@ def _digest(node: Node, digests: dict[int, str]) -> str:
 
 
 def _siblings(a: Sequence[Node], b: Sequence[Node], digests: dict[int, str]) -> Iterator[Entry]:
-    known = {node.address: node for node in b if node.kind in BY_IDENTITY}
-    named = [(one, known[one.address]) for one in a if one.kind in BY_IDENTITY and one.address in known]
+    known = {key: node for node in b if (key := _identity(node))[0]}
+    named = [(one, known[key]) for one in a if (key := _identity(one)) in known]
     if named:
         yield from _reordered(a, b, named)
         for one, two in named:
@@ -76,6 +79,14 @@ def _siblings(a: Sequence[Node], b: Sequence[Node], digests: dict[int, str]) -> 
         yield from _aligned(rest_a, rest_b, digests)
 
 
+def _identity(node: Node) -> tuple[str, str]:
+    """What names a node wherever it lies; empty words for one that is only counted."""
+    for key in IDENTITIES:
+        if key in node.attributes:
+            return node.kind, f"{key} {node.attributes[key]}"
+    return (node.kind, node.address) if node.kind in BY_IDENTITY else ("", "")
+
+
 def _reordered(a: Sequence[Node], b: Sequence[Node], named: list[tuple[Node, Node]]) -> Iterator[Entry]:
     order = {id(node): n for n, node in enumerate(b)}
     ranks = [order[id(two)] for _, two in named]
@@ -83,7 +94,8 @@ def _reordered(a: Sequence[Node], b: Sequence[Node], named: list[tuple[Node, Nod
     place = {id(node): n for n, node in enumerate(a)}
     for position, (one, two) in enumerate(named):
         if position not in stayed:
-            yield Entry(STRUCTURE, f"{two.kind} moved", two.address, place[id(one)] + 1, order[id(two)] + 1)
+            was_at = "" if one.address == two.address else one.address
+            yield Entry(STRUCTURE, f"{two.kind} moved", two.address, place[id(one)] + 1, order[id(two)] + 1, was_at)
 
 
 def _aligned(a: Sequence[Node], b: Sequence[Node], digests: dict[int, str]) -> Iterator[Entry]:
@@ -128,20 +140,24 @@ def _node(one: Node, two: Node, digests: dict[int, str]) -> Iterator[Entry]:
     was_at = "" if one.address == two.address else one.address
     if one.text != two.text:
         yield Entry(INPUT, one.kind, two.address, one.text, two.text, was_at)
-    for kind, what, keys in _changed(one.attributes, two.attributes, one.text != two.text):
+    for kind, what, keys in _changed(one, two):
         before = {key: one.attributes.get(key) for key in keys}
         after = {key: two.attributes.get(key) for key in keys}
         yield Entry(kind, f"{one.kind} {what}", two.address, before, after, was_at)
     yield from _siblings(one.children, two.children, digests)
 
 
-def _changed(a: Mapping[str, Any], b: Mapping[str, Any], has_other_text: bool) -> Iterator[tuple[str, str, list[str]]]:
+def _changed(one: Node, two: Node) -> Iterator[tuple[str, str, list[str]]]:
+    a, b = one.attributes, two.attributes
     keys = [key for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key) and key not in PLACES]
-    follows = ("value", "type", "runs", "original") if has_other_text else ()  # the same change said another way
-    looks = [key for key in keys if key in LOOKS and key not in follows]
+    follows = ("value", "type", "runs", "original") if one.text != two.text else ()  # the same change said another way
+    looks = [key for key in keys if (key in LOOKS or key.endswith("_pt")) and key not in follows]
     whole = [key for key in keys if key in WHOLE]
-    facts = [key for key in keys if key not in LOOKS and key not in WHOLE and key not in follows]
-    for kind, what, some in ((STYLE, "look", looks), (OPAQUE, "content", whole), (STRUCTURE, "fact", facts)):
+    facts = [key for key in keys if key not in looks and key not in whole and key not in follows]
+    if any(child.kind == "header" for child in one.children):
+        facts = []  # of a mail; they repeat its headers
+    said = INPUT if one.kind in BY_IDENTITY else STRUCTURE
+    for kind, what, some in ((STYLE, "look", looks), (OPAQUE, "content", whole), (said, "fact", facts)):
         if some:
             yield kind, what, some
 

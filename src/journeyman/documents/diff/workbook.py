@@ -30,7 +30,7 @@ def diff_workbooks(a: bytes, b: bytes, name_a: str, name_b: str) -> Diff:
     clock = clock_of(a, name_a)
     first, second = _side(a, name_a, clock, warnings), _side(b, name_b, clock, warnings)
     pairs = _pair_sheets(first.book, second.book)
-    maps = {one.name.lower(): outline(one, two) for one, two in pairs}
+    maps = {one.name.lower(): outline(one, two, first.book.styles, second.book.styles) for one, two in pairs}
     renumbering = Renumbering(maps, renamed_names(first.book, second.book))
     causes = Causes(Graph(first.book), Graph(second.book))
     entries = [*_sheets(first.book, second.book, pairs, causes)]
