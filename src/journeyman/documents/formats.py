@@ -63,9 +63,12 @@ FORMATS: dict[str, Format] = {
     "potx": Format("pptx", ZIP, "pptx", is_edited=True),
     "ppt": Format("", OLE, "ppt"),
     "eml": Format("mail", TEXT, "text", is_written=True, is_edited=True),
-    "mbox": Format("mail", TEXT, "text", is_written=True),
+    "mbox": Format("mail", TEXT, "text", is_written=True, is_edited=True),
     "msg": Format("mail", OLE, "msg"),
-    "json": Format("chat", TEXT, "text", is_written=True),
+    "json": Format("chat", TEXT, "text", is_written=True, is_edited=True),
+    "jsonl": Format("chat", TEXT, "text", is_written=True, is_edited=True),
+    "txt": Format("chat", TEXT, "text"),
+    "zip": Format("chat", ZIP, "zip", is_written=True, is_edited=True),
     "ics": Format("calendar", TEXT, "text", is_written=True, is_edited=True),
 }
 """Suffix in lower case -> row."""
