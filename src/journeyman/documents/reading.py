@@ -1,8 +1,8 @@
 """The tables of a document, for ``lookup``: the suffix says what a file claims to be, the first bytes whether it is.
 
-This view stands beside ``opening``, which gives the typed tree of every format, for two reasons. Worlds, caches of read
-documents and published tasks hold these trees by the digest of their file, so a tree must not change while its file does
-not; and a lookup without a cache starts from nothing, in a sandbox that has three reader libraries and no more.
+This view stands beside ``opening``, which gives the typed tree of every format, for two reasons. Worlds, caches of
+read documents and published tasks hold these trees by the digest of their file, so a tree must not change while its
+file does not; and a lookup without a cache starts from nothing, in a sandbox that has three reader libraries only.
 """
 
 from __future__ import annotations
