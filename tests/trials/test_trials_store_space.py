@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -74,7 +75,7 @@ print("whole", len(run.trajectory("u").ids) == hot.n_tokens)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting a small tmpfs needs root")
-@pytest.mark.parametrize("reserve_bytes", [0, 1 << 20])
+@pytest.mark.parametrize("reserve_bytes", [0, 1 << 60])  # the second is cut to a twentieth of the disk
 def test_a_full_disk_pauses_the_writer_which_goes_on_and_loses_nothing(tmp_path: Path, reserve_bytes: int) -> None:
     script = 'mount -t tmpfs -o size=8m tmpfs "$1"; exec "$2" -c "$3" "$1" "$4" "$5"'
     words = [str(tmp_path), sys.executable, FILLED, str(Path(__file__).parent), str(reserve_bytes)]
@@ -92,9 +93,12 @@ def test_a_full_disk_pauses_the_writer_which_goes_on_and_loses_nothing(tmp_path:
 
 
 def test_a_writer_that_may_not_wait_gives_up_at_once(tmp_path: Path) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     start = time.monotonic()
     with pytest.raises(StorageError, match="No space left on device"):
-        HotTrial(tmp_path, "t", space=SpaceGuard(reserve_bytes=1 << 60, wait_s=0))
+        SpaceGuard(wait_s=0).write(tmp_path, full)
     assert time.monotonic() - start < 1
 
 
@@ -187,4 +191,8 @@ def test_the_verbs_say_what_they_do(run: Path, capsys: pytest.CaptureFixture[str
     assert main(["pack", str(run), "--as", "atif", "--out", str(run / "out")]) == 0
     assert capsys.readouterr().out.endswith(f"MB: {run / 'out'}\n")
     assert main(["pack", str(run / "absent")]) == 2
+    assert main(["pack", "s3://bucket/run"]) == 2
+    assert "pack the run where it lies, with --to URL" in capsys.readouterr().err
+    assert main(["pack", "s3://bucket/run", "--as", "atif"]) == 2
+    assert "--out: is missing" in capsys.readouterr().err
     assert main(["gc", str(run / "absent")]) == 2

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     "journeyman pack runs/quickstart --to s3://bucket/quickstart",
     "journeyman pack runs/quickstart --as atif --out runs/quickstart/atif",
 )
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run")
 @click.option("--to", help="Directory or fsspec URL for the parts; without it they stay in the run.")
 @click.option("--as", "format_name", default="parquet", show_default=True, help="parquet, atif or prime-rl.")
 @click.option("--out", help="Directory or URL for atif and prime-rl files; default: RUN/exports/FORMAT.")
 @click.option("--model", type=click.Path(path_type=Path), help="Model directory whose tokenizer turns ids into text.")
 @click.option("--index", type=click.Path(path_type=Path), help="Where the index lies, when not in the run.")
 def pack(
-    run: Path,
+    run: str,
     to: str | None,
     format_name: str,
     out: str | None,
@@ -40,17 +40,17 @@ def pack(
 
     Exit code 1 when some trials cannot be packed; they are named, and the others are packed.
     """
-    from journeyman.trials.store.export import export_run
-    from journeyman.trials.store.pack import pack_run
+    from journeyman.trials.store.export import default_out, export_run
+    from journeyman.trials.store.pack import local_run, pack_run
 
     if format_name != "parquet":
-        done = export_run(run, format_name, out or run / "exports" / format_name, _decoder(model))
+        done = export_run(run, format_name, out or default_out(run, format_name), _decoder(model))
         if as_json:
             print_json(asdict(done))
         else:
             click.echo(f"{done.n_documents} documents, {done.bytes / 1e6:.1f} MB: {done.where}")
         return 0
-    packed = pack_run(run, to=to, index=index)
+    packed = pack_run(local_run(run), to=to, index=index)
     if as_json:
         print_json(asdict(packed))
     else:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from journeyman.errors import InputError, nearest
 from journeyman.trials.store.atif import Decode, atif_document
-from journeyman.trials.store.place import place_at
+from journeyman.trials.store.place import is_url, place_at
 from journeyman.trials.store.run import Run, open_run
 from journeyman.trials.store.samples import sample_lines
 
@@ -49,6 +49,13 @@ def export_run(path_or_url: str | Path, format_name: str, out: str | Path, decod
         n_documents, size = FORMATS[format_name](run, out, decode)
     LOG.info("exported %d documents as %s", n_documents, format_name)
     return Exported(str(out), n_documents, size)
+
+
+def default_out(path_or_url: str | Path, format_name: str) -> Path:
+    """``exports/FORMAT`` in a run of this machine. Raises InputError for a run at a URL: exports need a place."""
+    if is_url(path_or_url):
+        raise InputError("--out", "is missing; a run at a URL needs it", allowed="a directory or a URL")
+    return Path(path_or_url) / "exports" / format_name
 
 
 def write_atif(run: Run, out: str | Path, decode: Decode | None) -> tuple[int, int]:

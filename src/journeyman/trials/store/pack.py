@@ -21,6 +21,7 @@ import numpy as np
 
 from journeyman.digest import sha256_file
 from journeyman.durable import storage_error
+from journeyman.errors import InputError
 from journeyman.tokens.context import Columns
 from journeyman.trials.store.cold import FOLDER, MANIFEST
 from journeyman.trials.store.cold_schema import ROWS_PER_GROUP, ROWS_PER_PART, cold_schema, writer_options
@@ -29,7 +30,7 @@ from journeyman.trials.store.hot import DONE, REMOVED
 from journeyman.trials.store.hot_reading import damaged_files
 from journeyman.trials.store.index import FILE, Index
 from journeyman.trials.store.listing import indexed_rows
-from journeyman.trials.store.place import LocalPlace, Place, place_at
+from journeyman.trials.store.place import LocalPlace, Place, is_url, place_at
 from journeyman.trials.store.rows import TrialRow
 from journeyman.trials.store.run import Run, open_run
 from journeyman.trials.store.schema import VERSION, Record
@@ -79,6 +80,8 @@ def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> 
         InputError: no run there, or another process owns it.
         StorageError: the parts cannot be written.
     """
+    if to and not is_url(to):
+        to = str(Path(to).resolve())  # the run remembers it, wherever it is read from
     with open_run(run) as reading:
         rows = reading.trials()
         packed = {row.key for row in rows if row.layout == "cold"}
@@ -93,9 +96,9 @@ def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> 
         ]
     if parts:
         name, text = manifest_of(parts, to or "")
-        for target in (LocalPlace(run), place_at(to)) if to else (LocalPlace(run),):
-            below = f"{FOLDER}/" if isinstance(target, LocalPlace) and target.root == run else prefix
-            target.write(f"{below}{name}", text)
+        place.write(f"{prefix}{name}", text)
+        if to:  # after the parts' own manifest, so that the run never names what others cannot find
+            LocalPlace(run).write(f"{FOLDER}/{name}", text)
     with Index(index or run / FILE) as writing:
         writing.replace_all(indexed_rows(LocalPlace(run)))
     return Packed(
@@ -107,6 +110,13 @@ def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> 
         n_packed_before=len(packed),
         unpackable=tuple(sorted(unpackable)),
     )
+
+
+def local_run(path_or_url: str) -> Path:
+    """The directory of a run that can be packed. Raises InputError for a URL: its index must be on a local disk."""
+    if is_url(path_or_url):
+        raise InputError(path_or_url, "is not on this machine", hint="pack the run where it lies, with --to URL")
+    return Path(path_or_url)
 
 
 def write_part(path: Path, trials: Iterable[PackedTrial], options: dict[str, Any] | None = None) -> list[str]:

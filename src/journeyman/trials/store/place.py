@@ -15,6 +15,11 @@ from journeyman.digest import sha256, sha256_file
 from journeyman.durable import write_bytes
 from journeyman.errors import EnvironmentMissing, InputError
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "s3": {"config_kwargs": {"connect_timeout": 20, "read_timeout": 60, "retries": {"max_attempts": 5}}},
+}
+"""Deadlines of protocols whose library takes them, in seconds per request. Others keep their library's own."""
+
 MANIFEST = "UPLOADED.json"
 """Written last into an uploaded directory: size and sha256 of every file. Without it an upload is not complete."""
 
@@ -98,7 +103,7 @@ class RemotePlace:
 
         self.url = url.rstrip("/")
         try:
-            self._fs, self._root = fsspec.core.url_to_fs(self.url)
+            self._fs, self._root = fsspec.core.url_to_fs(self.url, **OPTIONS.get(self.url.partition("://")[0], {}))
         except ImportError as error:
             raise EnvironmentMissing(f"{url}: {error}; pip install 'journeyman[store]' brings s3") from error
         except ValueError as error:

@@ -15,6 +15,7 @@ from journeyman.durable import storage_error
 from journeyman.errors import StorageError
 
 LOG = logging.getLogger(__name__)
+SMALL_DISK = 20
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -23,7 +24,8 @@ class SpaceGuard:
     """When a writer pauses, and for how long.
 
     Attributes:
-        reserve_bytes: the writer pauses while less than this is free, before the disk is full for everybody.
+        reserve_bytes: the writer pauses while less than this is free, before the disk is full for everybody; of a
+            small disk at most a twentieth.
         wait_s: seconds it waits for room before it gives up with StorageError; 0 gives up at once.
         poll_s: seconds between two looks.
     """
@@ -53,16 +55,17 @@ class SpaceGuard:
                 raise storage_error(place, failure) from failure
             if not is_paused:
                 LOG.warning(
-                    "the disk of %s has less than %d MB free: paused, nothing is lost; free some space (journeyman gc) "
-                    "and the run goes on by itself",
+                    "the disk of %s is nearly full: paused, nothing is lost; free some space (journeyman gc) and the "
+                    "run goes on by itself",
                     place,
-                    -(-self.reserve_bytes // 10**6),
                 )
                 is_paused = True
             time.sleep(min(self.poll_s, deadline.remaining_s))
 
     def _attempt(self, place: Path, action: Callable[[], None]) -> OSError | None:
-        if free_bytes(place) < self.reserve_bytes:
+        state = os.statvfs(place)
+        size, free = state.f_blocks * state.f_frsize, state.f_bavail * state.f_frsize
+        if free < min(self.reserve_bytes, size // SMALL_DISK):
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         try:
             action()
@@ -73,9 +76,3 @@ class SpaceGuard:
                 return error.__cause__
             raise
         return None
-
-
-def free_bytes(place: Path) -> int:
-    """Bytes that this user may still write on the disk of ``place``."""
-    state = os.statvfs(place)
-    return state.f_bavail * state.f_frsize
