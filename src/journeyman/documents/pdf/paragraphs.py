@@ -66,9 +66,11 @@ def _begins(line: list[Box], before: list[Box], pitch: float, width: float, body
     size, size_before = _size(line), _size(before)
     if abs(size - size_before) > 0.15 * max(size, size_before):
         return True
+    text, text_before = line_text(line), line_text(before).rstrip()
+    if text_before[-1:] in ("-", *HYPHENS) and text[:1].islower():
+        return False
     if line[0].base - before[0].base > 1.35 * max(pitch, 0.5 * size):
         return True
-    text, text_before = line_text(line), line_text(before).rstrip()
     if BULLET.match(text) or (size < 0.95 * body and MARK.match(text) and _starts_small(line)):
         return True
     is_short = max(box.x1 for box in before) - min(box.x0 for box in before) < 0.75 * width
