@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from journeyman.errors import InputError
 from journeyman.tokens import Context, Tokenizer, retokenised
 from journeyman.tokens.audit import reencoded
 
@@ -66,6 +69,11 @@ def test_a_seam_that_would_merge_is_told_from_a_turn_that_would_change(four_piec
     assert four_pieces.encode(four_pieces.decode([3, 0, 1, 3])) == [3, 2, 3]
     assert (report.changed, report.seams, report.would_fork) == ((), 1, 0)
     assert context.ids == [3, 0, 1, 3]
+
+
+def test_contexts_of_another_vocabulary_are_refused(four_pieces: Tokenizer) -> None:
+    with pytest.raises(InputError, match="id 900 lies beyond"):
+        retokenised([context_of([900])], four_pieces)
 
 
 def test_forced_ends_forks_and_the_growth_of_prompts_are_counted(four_pieces: Tokenizer) -> None:

@@ -38,16 +38,16 @@ def tokens() -> None:
     "journeyman tokens audit runs/quickstart",
     "journeyman tokens audit --model models/qwen3",
 )
-@click.argument("run", required=False, type=click.Path(path_type=Path))
+@click.argument("run", required=False)
 @click.option(
     "--model", type=click.Path(path_type=Path), help="A model directory: check its renderer instead of a run."
 )
 @click.option("--family", help="The renderer to check, when the chat template of --model is not recognised.")
 @click.option("--tokenizer", type=click.Path(path_type=Path), help="Directory of the run's tokenizer, if not in RUN.")
-def audit(run: Path | None, model: Path | None, family: str | None, tokenizer: Path | None, as_json: bool) -> int:
-    """Read every trial stored in RUN, or the tokenizer and the chat template of a model. Nothing is modified.
+def audit(run: str | None, model: Path | None, family: str | None, tokenizer: Path | None, as_json: bool) -> int:
+    """Read every trial stored in RUN (a directory or a URL), or the tokenizer and the chat template of a model.
 
-    Exit code 1 when a comparison of --model differs.
+    Nothing is modified. Exit code 1 when a comparison of --model differs.
     """
     from journeyman.errors import InputError
 
@@ -70,10 +70,10 @@ def audit(run: Path | None, model: Path | None, family: str | None, tokenizer: P
 
 @verb("show", "Print one trial token by token.", "journeyman tokens show train/0/0 --run runs/quickstart")
 @click.argument("trial")
-@click.option("--run", type=click.Path(path_type=Path), default=Path(), help="The run directory (default: here).")
+@click.option("--run", default=".", help="The run, a directory or a URL (default: here).")
 @click.option("--attempt", type=int, help="Which attempt; the last one by default.")
 @click.option("--tokenizer", type=click.Path(path_type=Path), help="Directory of the run's tokenizer, if not in --run.")
-def show(trial: str, run: Path, attempt: int | None, tokenizer: Path | None, as_json: bool) -> int:
+def show(trial: str, run: str, attempt: int | None, tokenizer: Path | None, as_json: bool) -> int:
     """Print every token of TRIAL (its id or its key): source, mask, logprob, weight version, text."""
     from journeyman.tokens.listing import token_lines
     from journeyman.trials.store import open_run
@@ -94,21 +94,21 @@ def show(trial: str, run: Path, attempt: int | None, tokenizer: Path | None, as_
             f"  {line.text}"
         )
         click.secho(text, fg=COLOURS.get(line.source) if sys.stdout.isatty() else None)
-    click.echo(f"{len(lines)} tokens, {sum(line.mask for line in lines)} trained on: {row.key} in {run / row.place}")
+    click.echo(f"{len(lines)} tokens, {sum(line.mask for line in lines)} trained on: {row.key} in {run}, {row.place}")
     return 0
 
 
-def _tokenizer(run: Path, given: Path | None) -> Tokenizer:
+def _tokenizer(run: str, given: Path | None) -> Tokenizer:
     from journeyman.errors import InputError
     from journeyman.tokens.tokenizer import Tokenizer
 
-    for path in [given] if given else [run / "tokenizer", run]:
+    for path in [given] if given else [Path(run, "tokenizer"), Path(run)]:
         if given or (path / "tokenizer.json").is_file():
             return Tokenizer(path)
-    raise InputError(str(run), "holds no tokenizer", hint="say where it lies: --tokenizer DIR")
+    raise InputError(run, "holds no tokenizer", hint="say where it lies: --tokenizer DIR")
 
 
-def _show_audit(report: AuditReport, keys: list[str], vocabulary: Tokenizer, run: Path, as_json: bool) -> int:
+def _show_audit(report: AuditReport, keys: list[str], vocabulary: Tokenizer, run: str, as_json: bool) -> int:
     growth = report.growth
     if as_json:
         document: dict[str, Any] = dataclasses.asdict(report)

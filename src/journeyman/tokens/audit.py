@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from journeyman.errors import InputError
 from journeyman.tokens.context import Columns, Context, Segment, Source
 from journeyman.tokens.tokenizer import Tokenizer
 
@@ -105,13 +106,20 @@ def reencoded(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int]:
 
 
 def retokenised(contexts: Iterable[Context | Columns], tokenizer: Tokenizer) -> AuditReport:
-    """Audit every sampled turn, of running or stored contexts."""
+    """Audit every sampled turn, of running or stored contexts.
+
+    Raises:
+        InputError: an id lies beyond the vocabulary, so the tokenizer is not that of the contexts.
+    """
     totals = dict.fromkeys(("contexts", "turns", "tokens", "seams", "would_fork", "forks"), 0)
     forced_turns = forced_tokens = 0
     changed: list[Changed] = []
     growth = PromptGrowth()
     for index, context in enumerate(contexts):
         columns = context.arrays() if isinstance(context, Context) else context
+        if columns.ids.max(initial=-1) >= tokenizer.vocab_size:
+            problem = f"id {columns.ids.max()} lies beyond its {tokenizer.vocab_size} tokens"
+            raise InputError("tokenizer", problem, hint="it is not the one these trials were sampled with")
         spans = list(_turns(columns))
         totals["contexts"] += 1
         found = []
@@ -153,8 +161,9 @@ def _merges_at_seam(columns: Columns, start: int, sampled: list[int], tokenizer:
     before: list[int] = []
     at = start - 1
     while at >= 0 and int(columns.ids[at]) not in tokenizer.special_ids:
-        before.insert(0, int(columns.ids[at]))
+        before.append(int(columns.ids[at]))
         at -= 1
+    before.reverse()
     after: list[int] = []
     for token in sampled:
         if token in tokenizer.special_ids:
