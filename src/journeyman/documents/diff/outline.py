@@ -47,11 +47,12 @@ def signatures(sheet: Sheet, looks: Sequence[Style] = ()) -> Grid:
     """What tells cells apart while their rows are looked for: values, formulas without their references; and the look
     of empty cells, when looks are given."""
     found: Grid = {}
+    texts = [(EMPTY, repr(sorted(look.items()))) for look in looks]
     for place, cell in sheet.cells.items():
         if cell.formula or cell.value not in (None, ""):
             found[place] = signature(cell)
         elif 0 < cell.style < len(looks) and looks[cell.style]:
-            found[place] = (EMPTY, repr(sorted(looks[cell.style].items())))
+            found[place] = texts[cell.style]
     return found
 
 

@@ -67,8 +67,12 @@ def edit(data: bytes, name: str, changes: Sequence[Change]) -> Edited:
     warnings: list[str] = []
     effects: list[Any] = []
     try:
-        before = recalculate(data, name, on_unknown="keep", check=None)
-        after = recalculate(_applied(before.data, name, changes)[0], name, on_unknown="keep", check=None)
+        before, check = recalculate(data, name, on_unknown="keep", check=None), None
+        if before.unknown:  # only then the second engine is worth its time
+            check = "ironcalc"
+            before = recalculate(data, name, on_unknown="keep", check=check)
+        true = edited if before.data is data else _applied(before.data, name, changes, is_reported=False)[0]
+        after = recalculate(true, name, on_unknown="keep", check=check)
         final = recalculate(edited, name, on_unknown="keep", only=frozenset(one.address for one in after.changed))
         edited, effects = final.data, list(after.changed)
         warnings += _warnings(before, final)
@@ -83,18 +87,21 @@ def edit(data: bytes, name: str, changes: Sequence[Change]) -> Edited:
     return Edited(edited, tuple(reports), tuple(warnings))
 
 
-def _applied(data: bytes, name: str, changes: Sequence[Change]) -> tuple[bytes, list[tuple[str, str, Any]]]:
+def _applied(
+    data: bytes, name: str, changes: Sequence[Change], *, is_reported: bool = True
+) -> tuple[bytes, list[tuple[str, str, Any]]]:
     bench = Workbench(data, name)
     done: list[tuple[str, str, Any]] = []
-    state: _Readback | None = _Readback(data, name)
+    state: _Readback | None = _Readback(data, name) if is_reported else None
     for change in changes:
         change.require(OPS, name)
-        if state is None:
+        if state is None and is_reported:
             data = bench.to_bytes()
             state, bench = _Readback(data, name), Workbench(data, name)
         named = OPS[change.op](bench, change)
-        done += [(change.op, address, state.at(old) if old else None) for address, old in named]
-        state = state if change.op in IN_PLACE else None
+        if state is not None:
+            done += [(change.op, address, state.at(old) if old else None) for address, old in named]
+            state = state if change.op in IN_PLACE else None
     return bench.to_bytes(), done
 
 
