@@ -4,6 +4,7 @@ import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -328,3 +329,44 @@ def test_bfloat16_stays_close_to_the_float32_distribution(model: Any, reference:
     assert largest_gap(talk, model, reference) < 0.5
     with pytest.raises(AssertionError):
         assert largest_gap(talk, model, reference) < 1e-4
+
+
+def test_a_large_vocabulary_is_sampled_from_the_forwards_distribution(reference: Reference) -> None:
+    """Such a head is multiplied in a form of its own, and its draw sums the vocabulary in parts."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=16384,
+        hidden_size=256,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=32,
+        intermediate_size=64,
+        initializer_range=0.1,
+        tie_word_embeddings=True,
+    )
+    model = Qwen3ForCausalLM(config).eval()
+    engine = engine_of(model, max_len=64)
+    talked = [TurnRequest(str(n), [5, 9, 41 + n], n, Sampling(20, 0.9, frozenset())) for n in range(8)]
+    for asked, result in zip(talked, engine.generate(talked), strict=True):
+        table = reference(model, [*asked.append, *result.ids], 0.9)
+        expected = [table[2 + n, token] for n, token in enumerate(result.ids)]
+        assert result.logprobs == pytest.approx(expected, abs=1e-4)
+    assert len({tuple(result.ids) for result in engine.generate([replace(r, append=[7]) for r in talked])}) == 8
+
+
+def test_summing_a_large_vocabulary_in_parts_draws_the_same_tokens() -> None:
+    from journeyman.engines.embedded import sampler
+
+    torch.manual_seed(0)
+    logits, uniform = torch.randn(64, 49152) * 3, torch.rand(64, 1, dtype=torch.float64)
+    uniform[:2, 0] = torch.tensor([0.0, 1.0 - 2.0**-53], dtype=torch.float64)
+    cumulative = torch.exp(logits - logits.amax(-1, keepdim=True)).cumsum(-1, dtype=torch.float64)
+    expected = torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True).clamp_(max=49151)[:, 0]
+    drawn = sampler.draw(logits.clone(), None, uniform)
+    assert (drawn.tokens == expected).sum() >= 62  # a number on the border of two tokens may fall on either side
+    assert ((drawn.tokens - expected).abs() <= 1).all()
+    exact = torch.log_softmax(logits.double(), -1).gather(1, drawn.tokens[:, None])[:, 0]
+    assert (drawn.logprobs - exact).abs().max() < 2e-6

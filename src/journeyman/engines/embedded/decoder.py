@@ -88,7 +88,7 @@ class Decoder:
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Float32 logits [n, vocab] of final hidden states."""
-        return torch.mm(hidden, self.weights.head.t()).float()
+        return self.weights.head_product(hidden).float()
 
     def _bias(self, blocked: Tensor) -> Tensor:
         bias = torch.zeros(blocked.shape, dtype=self.cache.data.dtype, device=blocked.device)

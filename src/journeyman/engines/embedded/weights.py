@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from journeyman.engines.embedded.adapter import Adapter
+from journeyman.engines.embedded.packed import Packed, can_pack
 from journeyman.engines.embedded.shape import DecoderShape
 from journeyman.engines.errors import EngineError
 
@@ -59,6 +60,7 @@ class Weights:
         s, qkv = shape, (shape.heads + 2 * shape.kv_heads) * shape.head_dim
         self.embed = empty(s.vocab, s.hidden)
         self.head = self.embed if s.tied else empty(s.vocab, s.hidden)
+        self._packed_head: Packed | None = None
         self.final_norm = empty(s.hidden)
         self.layers = [
             LayerWeights(
@@ -89,8 +91,15 @@ class Weights:
             if not self.shape.tied:
                 self.head.copy_(state["lm_head.weight"])
             self.final_norm.copy_(state["model.norm.weight"])
+            self._packed_head = Packed(self.head) if can_pack(self.head) else None
             for index, layer in enumerate(self.layers):
                 self._load_layer(layer, state, f"model.layers.{index}.")
+
+    def head_product(self, hidden: Tensor) -> Tensor:
+        """Logits [n, vocab] of final hidden states, in their dtype."""
+        if self._packed_head is not None and len(hidden) >= 4:
+            return self._packed_head.product(hidden)
+        return torch.mm(hidden, self.head.t())
 
     def adapt(self, adapter: Adapter | None) -> None:
         """Put an adapter in the place of the present one; None takes it away.
