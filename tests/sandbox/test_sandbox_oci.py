@@ -62,7 +62,7 @@ def test_sixteen_containers_live_at_once_and_nothing_of_them_remains(oci: Provid
         assert {info.num_processes for info in infos} == {1}
         answers = [sandbox.exec("cat file", deadline_s=30).stdout for sandbox in sandboxes]
         assert answers == [b"%d\n" % index for index in range(NUM_SANDBOXES)]
-        assert any(label.encode() in line and b"conmon" in line for line in command_lines())
+        assert sum(label.encode() in line for line in command_lines()) >= NUM_SANDBOXES
     finally:
         ending = time.monotonic()
         for sandbox in sandboxes:
