@@ -188,3 +188,41 @@ def test_opening_the_room_costs_nothing():
     program = "import sys, journeyman.documents; print(sorted({'json', 'dataclasses', 'zipfile'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_legacy_workbook_under_a_password_is_told_by_its_records():
+    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + "Workbook".encode("utf-16-le") + bytes(496)
+    begin = b"\x09\x08\x10\x00\x00\x06\x05\x00" + bytes(12)
+    locked = head + begin + b"\x86\x00\x00\x00" + b"\x2f\x00\x06\x00" + bytes(6)
+    assert detect(locked) == "encrypted"
+    assert detect(head + begin + b"\x42\x00\x02\x00\xb0\x04" + bytes(64)) == "xls"
+    with pytest.raises(errors.Encrypted, match=r"a\.xls: protected by a password"):
+        open_document(locked, "a.xls")
+
+
+def container_of(*names: str) -> bytes:
+    """An OLE container whose root holds the first streams, the last one inside a storage of the first."""
+    entries = ["Root Entry", *names]
+    directory = b""
+    for at, name in enumerate(entries):
+        text = name.encode("utf-16-le")
+        links = {0: (-1, -1, 1), 1: (-1, 2 if len(names) > 2 else -1, len(names))}.get(at, (-1, -1, -1))
+        head = text.ljust(64, b"\0") + (len(text) + 2).to_bytes(2, "little") + b"\1\1"
+        directory += (head + b"".join(one.to_bytes(4, "little", signed=True) for one in links)).ljust(128, b"\0")
+    fat = b"\xfd\xff\xff\xff" + b"\xfe\xff\xff\xff" + b"\xff" * 504
+    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(22) + (9).to_bytes(2, "little") + bytes(16)
+    head += (1).to_bytes(4, "little") + bytes(24) + (0).to_bytes(4, "little") + b"\xff" * 432
+    return head + fat + directory.ljust(512, b"\0")
+
+
+def test_an_embedded_word_document_does_not_make_a_workbook_one():
+    assert detect(container_of("Ole1", "Workbook", "WordDocument")) == "xls"
+    assert detect(container_of("WordDocument", "x", "Workbook")) == "doc"
+    assert detect(container_of("Ole1", "WORKBOOK", "x")) == "xls"
+
+
+@given(st.binary(max_size=2000))
+def test_any_bytes_behind_the_mark_of_a_container_are_some_kind(noise):
+    assert detect(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + noise) in {*NAMES, "encrypted"}
+    assert detect(b"PK\x03\x04" + noise) in NAMES
+    assert detect(noise) in {*NAMES, "encrypted"}

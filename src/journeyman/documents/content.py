@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .errors import Encrypted, MissingPart, TooLarge, UnreadableDocument, WrongKind
 from .formats import OLE, TEXT, ZIP, Format
+from .ole import top_streams
 from .tree import brief
 
 TYPE_CHECKING = False
@@ -86,7 +87,10 @@ def detect(data: bytes) -> str:
         except (BadZipFile, OSError, ValueError, NotImplementedError, EOFError):
             return "zip"
     if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        return next((kind for name, kind in _STREAMS.items() if _entry(name) in data), "ole")
+        top = top_streams(data)
+        kinds = (kind for name, kind in _STREAMS.items() if (name.lower() in top if top else _entry(name) in data))
+        kind = next(kinds, "ole")
+        return "encrypted" if kind == "xls" and _has_file_pass(data) else kind
     if b"%PDF-" in data[: PDF_HEADER_WITHIN + 5]:
         return "pdf"
     return "text" if _is_text(data) else "binary"
@@ -155,6 +159,22 @@ def _detect_in_zip(container: ZipFile) -> str:
 def _entry(name: str) -> bytes:
     """How a stream's name stands in the directory of an OLE container: UTF-16, closed by a zero."""
     return name.encode("utf-16-le") + b"\0\0"
+
+
+def _has_file_pass(data: bytes) -> bool:
+    """Whether one of the first records of a legacy workbook says that the others are encrypted.
+
+    Records are a type and a length of 16 bits each, little-endian, and a body; [MS-XLS] 2.4.21 (BOF) and 2.4.117
+    (FilePass, type 0x2F, before anything that is encrypted).
+    """
+    for first in (b"\x09\x08\x10\x00\x00\x06\x05\x00", b"\x09\x08\x08\x00\x00\x05\x05\x00"):
+        at = data.find(first)
+        for _ in range(8 if at >= 0 else 0):
+            kind, length = data[at : at + 2], int.from_bytes(data[at + 2 : at + 4], "little")
+            if kind == b"\x2f\x00":
+                return True
+            at += 4 + length
+    return False
 
 
 def _is_text(data: bytes) -> bool:

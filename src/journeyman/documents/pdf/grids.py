@@ -14,6 +14,12 @@ NEAR = 3.0
 MAX_CELLS = 20_000
 """A grid of more is graph paper."""
 
+MAX_GRIDS = 200
+"""Ruled regions of one page that are looked at, from the top."""
+
+MAX_WORK = 4_000_000
+"""Cells times lines of a region: what a page can hold for people is a hundredth of it."""
+
 MAX_RULINGS = 3_000
 """A page of more rulings is a drawing."""
 
@@ -44,7 +50,7 @@ def grids_of(rulings: Sequence[Ruling]) -> tuple[list[Grid], list[tuple[float, f
         return [], []
     groups = _touching(across, down)
     grids = [grid for hs, vs in groups if (grid := _grid(hs, vs))]
-    grids.sort(key=lambda grid: (grid.ys[0], grid.xs[0]))
+    grids = sorted(grids, key=lambda grid: (grid.ys[0], grid.xs[0]))[:MAX_GRIDS]
     outer = [grid for grid in grids if not any(other is not grid and _holds(other.box, grid.box) for other in grids)]
     lonely = [hs[0] for hs, vs in groups if len(hs) == 1 and not vs]
     return outer, _open_regions(lonely)
@@ -101,7 +107,8 @@ def _grid(hs: list[Ruling], vs: list[Ruling]) -> Grid | None:
         return None
     ys, xs = _positions(hs), _positions(vs)
     n_rows, n_columns = len(ys) - 1, len(xs) - 1
-    if not 2 <= n_rows * n_columns <= MAX_CELLS or n_rows < 1 or n_columns < 1:
+    n_cells = max(0, n_rows) * max(0, n_columns)
+    if not 2 <= n_cells <= MAX_CELLS or n_cells * (len(hs) + len(vs)) > MAX_WORK:
         return None
     taken: set[tuple[int, int]] = set()
     cells = []

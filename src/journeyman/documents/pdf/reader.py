@@ -21,6 +21,9 @@ from .tables import OPEN_REGIONS_PER_DOCUMENT, Table, open_tables, tables_of
 MAX_PAGES = 2_000
 """Pages beyond are named in a warning and not read."""
 
+MAX_OBJECTS_FOR_OPEN_TABLES = 5_000
+"""Drawn pieces of a page above which it is not given to pdfplumber, which is slow on drawings."""
+
 SCAN_SHARE = 0.5
 """Share of the page that images cover when the page is a scan."""
 
@@ -91,6 +94,7 @@ def _form_of(document: Any) -> Any:
 def _page(document: Any, index: int, form: Any) -> Page | None:
     """One page, or None when pdfium cannot load it."""
     from pypdfium2 import PdfiumError
+    from pypdfium2.raw import FPDFPage_CountObjects
 
     try:
         page = document.get_page(index)
@@ -113,13 +117,14 @@ def _page(document: Any, index: int, form: Any) -> Page | None:
         turned = [turn_ruling(line, main, sheet.width, sheet.height) for line in rulings]
         tables, groups[main], regions = tables_of(groups.get(main, []), turned, sheet)
         extras = annotations_of(page, form, sheet, index + 1)
+        is_plain = main == 0 and FPDFPage_CountObjects(page) <= MAX_OBJECTS_FOR_OPEN_TABLES
     finally:
         page.close()
     texts = [box.text for box in found]
     n_unmapped = sum(text.count("\ufffd") + sum("\ue000" <= c <= "\uf8ff" for c in text) for text in texts)
     n_chars = sum(map(len, texts))
-    kept = regions if main == 0 else []
-    return Page(index + 1, sheet, groups, main, tables, kept, images, extras, n_unmapped, n_chars, is_cut)
+    open_regions = regions if is_plain else []
+    return Page(index + 1, sheet, groups, main, tables, open_regions, images, extras, n_unmapped, n_chars, is_cut)
 
 
 def _main_angle(groups: dict[int, list[Box]]) -> int:
