@@ -75,6 +75,8 @@ def compare_features(a: Sheet, b: Sheet, place: SheetMap, renumbering: Renumberi
     tables_a = {name: [{**facts, "range": moved(facts["range"])}] for name, facts in a.tables.items()}
     tables_b = {name: [{**facts, "range": same(facts["range"])}] for name, facts in b.tables.items()}
     yield from _items("table", STRUCTURE, tables_a, tables_b, here, "", "table:")
+    if moved(a.filtered) != same(b.filtered) and a.filtered and b.filtered:
+        yield Entry(STRUCTURE, "filter range", f"sheet:{b.name}/autoFilter", a.filtered, b.filtered)
     yield from _floating(a, b, here, moved, formula, plain)
     yield from _lines(a, b, place)
     yield from _settings(a, b)
@@ -82,7 +84,7 @@ def compare_features(a: Sheet, b: Sheet, place: SheetMap, renumbering: Renumberi
 
 def _ranges(sheet: Sheet) -> list[str]:
     rules = [rule["range"] for rule in (*sheet.validations, *sheet.formats, *sheet.tables.values())]
-    return [*sheet.merged, *sheet.comments, *sheet.links, *rules]
+    return [sheet.filtered, *sheet.merged, *sheet.comments, *sheet.links, *rules]
 
 
 def _moved(reference: str, sheet: str, place: SheetMap) -> str:
@@ -196,7 +198,14 @@ def _floating(
 
 
 def _facts(one: Floating, formula: Callable[[str], str]) -> dict[str, Any]:
+    def titled(text: str) -> str:
+        return f"={formula(text[1:])}" if text.startswith("=") else text
+
     facts = dict(one.facts)
+    if "title" in facts:
+        facts["title"] = titled(facts["title"])
+    if "axes" in facts:
+        facts["axes"] = [titled(text) for text in facts["axes"]]
     if "series" in facts:
         facts["series"] = [
             {key: formula(text) if key != "name" or "!" in text else text for key, text in series.items()}

@@ -53,6 +53,9 @@ def signatures(sheet: Sheet, looks: Sequence[Style] = ()) -> Grid:
             found[place] = signature(cell)
         elif 0 < cell.style < len(looks) and looks[cell.style]:
             found[place] = texts[cell.style]
+    if looks:  # column 0 is no column; rows without cells are told apart by their own look
+        for row in sheet.custom_heights | sheet.hidden_rows:
+            found[row, 0] = (EMPTY, f"{sheet.heights.get(row)} {row in sheet.hidden_rows}")
     return found
 
 

@@ -12,9 +12,6 @@ from .drawings import Floating, read_comments, read_floating
 from .package import Package, child, children, local, rel_id
 from .styles import Style, read_styles
 
-SETTINGS = ("autoFilter",)
-"""Sheet-wide elements whose whole content matters to a reader."""
-
 _LOCKED_BY_DEFAULT = frozenset({
     "formatCells", "formatColumns", "formatRows", "insertColumns", "insertRows", "insertHyperlinks", "deleteColumns",
     "deleteRows", "sort", "autoFilter", "pivotTables", "sheet",
@@ -45,6 +42,7 @@ class Sheet:
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     panes: str = ""
+    filtered: str = ""
     extensions: list[str] = field(default_factory=list)
 
     @property
@@ -204,8 +202,9 @@ def _feature(package: Package, sheet: Sheet, word: str, element: Any) -> None:
             rights = {key: value in ("1", "true") for key, value in element.attrib.items() if value in _SWITCH}
             changed = sorted(key for key, value in rights.items() if value != (key in _LOCKED_BY_DEFAULT))
             sheet.settings[word] = " ".join(["protected", *changed])
-    elif word in SETTINGS:
-        sheet.settings[word] = canonical(element)
+    elif word == "autoFilter":
+        sheet.filtered = element.get("ref", "")
+        sheet.settings[word] = "".join(canonical(one) for one in element) or "on"
     elif word == "extLst":
         found = [canonical(one) for one in element if local(one) == "ext"]
         sheet.extensions = sorted(text for text in found if "<PLV>" not in text)  # how the page is viewed

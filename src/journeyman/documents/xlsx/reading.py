@@ -102,6 +102,8 @@ def _sheet_attributes(sheet: Sheet) -> dict[str, Any]:
         found["merged"] = list(sheet.merged)
     if sheet.panes:
         found["frozen_at"] = sheet.panes
+    if sheet.filtered:
+        found["filtered"] = sheet.filtered
     if sheet.settings:
         found["settings"] = dict(sheet.settings)
     return found

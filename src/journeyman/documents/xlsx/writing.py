@@ -112,7 +112,7 @@ def _write_sheet(book: Any, node: Node, looks: _Looks, name: str) -> None:
     if facts.get("frozen_at"):
         row, column = cell_of(facts["frozen_at"])
         sheet.freeze_panes(row - 1, column - 1)
-    if facts.get("settings"):
+    if facts.get("settings"):  # a filter among them
         raise Unsupported(name, f"{', '.join(facts['settings'])} of a sheet is not written", place=node.address)
     for reference in facts.get("merged", ()):
         area = area_of(reference, "")
