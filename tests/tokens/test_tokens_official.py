@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from collections.abc import Callable
@@ -101,6 +102,38 @@ def test_a_right_renderer_is_verified_on_text_special_tokens_and_ids(
         assert (audit.family, audit.ids_verified, audit.dates) == (name, True, ())
         kinds = {check.name.split(":")[0] for check in audit.checks}
         assert kinds == {"special tokens", "text", "ids"}
+        bridged = [check.name for check in audit.checks if check.name.endswith("after a tool turn")]
+        assert len(bridged) == (4 if name == "glm-4.7" else 0)
+
+
+@pytest.mark.parametrize(
+    ("family", "file"),
+    [
+        ("qwen2.5", "qwen2_5"),
+        ("qwen3", "qwen3"),
+        ("qwen3-2507", "qwen3_instruct_2507"),
+        ("qwen3.5", "qwen3_5_think"),
+        ("qwen3.6", "qwen3_6"),
+        ("qwen3.8", "qwen3_8"),
+        ("llama3", "llama3"),
+        ("llama3.1", "llama3_2"),
+        ("glm-4.5", "glm4moe"),
+        ("gpt-oss", "gptoss"),
+    ],
+)
+def test_every_family_passes_the_audit_of_its_own_directory(
+    family_dir: Callable[[str], Path], tmp_path: Path, family: str, file: str
+) -> None:
+    found = importlib.util.find_spec("trl")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("the official templates come with the package trl: pip install trl")
+    template = Path(found.submodule_search_locations[0], "chat_templates", f"{file}.jinja").read_text()
+    bos = "<|begin_of_text|>" if family.startswith("llama") else None
+    audit = audit_model(model_directory(family_dir(family), tmp_path / "m", template, bos_token=bos))
+    assert [check for check in audit.checks if check.verdict != "equal"] == []
+    assert audit.family == family
+    stated = {"llama3.1": {"fixed", "wall clock"}, "gpt-oss": {"wall clock"}}
+    assert {item.kind for item in audit.dates} == stated.get(family, set())
 
 
 def test_a_template_that_differs_is_found_with_the_place(family_dir: Callable[[str], Path], tmp_path: Path) -> None:

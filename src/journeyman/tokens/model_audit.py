@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from journeyman.errors import InputError
 from journeyman.tokens.official import TemplateDate, read_template, render, template_dates
-from journeyman.tokens.renderers import Renderer
+from journeyman.tokens.renderers import Demonstration, Renderer, ToolResult, ToolUse
 from journeyman.tokens.renderers.detection import family_of
 from journeyman.tokens.renderers.family import Family
 from journeyman.tokens.runs import plain
@@ -32,7 +32,7 @@ PROBE_TOOL: dict[str, Any] = {
     },
 }
 _SYSTEM, _USER = {"role": "system", "content": "You work."}, {"role": "user", "content": "Add 412.\n\nRows: é, 3\t5"}
-PROBES: dict[str, tuple[list[dict[str, str]], list[dict[str, Any]]]] = {
+PROBES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
     "user": ([_USER], []),
     "system and user": ([_SYSTEM, _USER], []),
     "user and tools": ([_USER], [PROBE_TOOL]),
@@ -44,6 +44,9 @@ VARIABLES: dict[str, dict[bool, dict[str, Any]]] = {
 }
 """How a family's template is told the date or the effort; the others take ``enable_thinking``."""
 WITHOUT_TOOLS = frozenset({"llama3", "smollm2"})
+REWRITES_TOOL_TURNS = frozenset({("qwen3", False)})
+"""(family, thinking) whose template rewrites the prompt once a tool has answered: a known deviation."""
+_USE = ToolUse("lookup", {"path": "a.csv", "row": 3})
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,27 @@ def _probe_checks(renderer: Renderer, template: str, directory: Path) -> list[Ch
         ids = renderer.open(messages, tools, today=PROBE_DAY)
         library_ids = library.encode(theirs, add_special_tokens=False).ids
         checks.append(_compare_ids(f"ids: {mode}{probe}", ids, library_ids))
+    if name not in WITHOUT_TOOLS and (name, thinking) not in REWRITES_TOOL_TURNS:
+        ids, messages = _tool_turn(renderer)
+        theirs = render(template, messages, [PROBE_TOOL], today=PROBE_DAY, bos_token=_bos(directory), **variables)
+        checks.append(_compare(f"text: {mode}after a tool turn", renderer.tokenizer.decode(ids), theirs))
+        library_ids = library.encode(theirs, add_special_tokens=False).ids
+        checks.append(_compare_ids(f"ids: {mode}after a tool turn", ids, library_ids))
     return checks
+
+
+def _tool_turn(renderer: Renderer) -> tuple[list[int], list[dict[str, Any]]]:
+    """The second prompt of a trial, by bridging, and the messages that should render to it."""
+    says_why = renderer.family.name == "gpt-oss" or (renderer.family.think is not None and renderer.thinking)
+    turn = Demonstration("", (_USE,), "I look it up." if says_why else None)
+    ids = renderer.open([_SYSTEM, _USER], [PROBE_TOOL], today=PROBE_DAY)
+    sampled = renderer.demonstrate(turn)
+    ids += [*sampled, *renderer.after(sampled, results=[ToolResult("412", "lookup")]).ids]
+    call = {"type": "function", "function": {"name": _USE.name, "arguments": dict(_USE.arguments)}}
+    said: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [call]}
+    if turn.reasoning:
+        said["thinking" if renderer.family.name == "gpt-oss" else "reasoning_content"] = turn.reasoning
+    return ids, [_SYSTEM, _USER, said, {"role": "tool", "content": "412"}]
 
 
 def _compare(name: str, ours: str, theirs: str) -> Check:

@@ -94,6 +94,7 @@ GPT_OSS = Family(
         "The template asks the wall clock for the date; here it is the trial's date.",
         "Earlier final messages end with <|end|> in the template; here with the sampled <|return|>.",
         "The template drops the thinking of earlier turns once a final message follows; here it stays as sampled.",
+        "The library openai-harmony writes tool results raw, the template as JSON strings; here as the template.",
         "Without thinking the effort is low: the template knows no other way to say so.",
     ),
     text_checked="trl 1.16, gptoss",
