@@ -67,6 +67,21 @@ def test_a_pause_holds_everything_and_queues_what_is_new(engine: Engine) -> None
     assert {trial: result.ids for trial, result in found.items()} == expected
 
 
+def test_a_cancelled_turn_ends_alone_and_can_be_gone_on_with(engine: Engine) -> None:
+    """As in the suite, with turns long enough to be under way when the word arrives."""
+    for trial in TRIALS[:3]:
+        engine.submit(request(trial, limit=6 if trial != TRIALS[1] else 50))
+    partial = engine.cancel(TRIALS[1])
+    assert partial is not None
+    assert (partial.trial, partial.finish, len(partial.logprobs)) == (TRIALS[1], "abort", len(partial.ids))
+    assert len(partial.ids) < 50
+    assert engine.cancel(TRIALS[1]) is None
+    assert engine.cancel("never seen") is None
+    assert set(drain(engine, 2)) == {TRIALS[0], TRIALS[2]}
+    engine.submit(TurnRequest(TRIALS[1], [], 1, Sampling(4, 1.0, frozenset({STOP})), len(partial.ids)))
+    assert drain(engine, 1)[TRIALS[1]].finish in ("stop", "length")
+
+
 def test_a_pause_that_aborts_returns_what_there_is(engine: Engine) -> None:
     """As in the suite, but for an engine whose steps are turns, not tokens."""
     for trial in TRIALS:

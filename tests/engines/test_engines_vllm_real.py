@@ -23,6 +23,7 @@ from test_engines_contract import *  # noqa: F403
 from test_engines_contract import MAX_LEN
 from test_engines_vllm_contract import (
     same_numbers_in_any_order,  # noqa: F401
+    test_a_cancelled_turn_ends_alone_and_can_be_gone_on_with,  # noqa: F401
     test_a_pause_holds_everything_and_queues_what_is_new,  # noqa: F401
     test_a_pause_that_aborts_returns_what_there_is,  # noqa: F401
 )
@@ -74,11 +75,16 @@ def moved(model: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def server(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
-    root = tmp_path_factory.mktemp("vllm")
-    model.save_pretrained(root / "model")
-    spec = ServerSpec(root / "model", Path(PYTHON or ""), root / "server", max_len=1024)
-    with launch(spec) as started:
+def model_dir(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model")
+    model.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
+    spec = ServerSpec(model_dir, Path(PYTHON or ""), tmp_path_factory.mktemp("server"), max_len=1024)
+    with launch(spec, deadline_s=600.0) as started:
         print(f"\nvLLM answered after {started.started_s:.1f} s")
         yield started
 
@@ -300,11 +306,12 @@ def test_t12_sleep_is_not_offered(roomy: Callable[..., VllmEngine]) -> None:
 
 
 @pytest.mark.parametrize("end", ["close", "kill -9"])
-def test_t10_no_process_of_a_server_is_left(server: VllmServer, end: str, tmp_path: Path) -> None:
+def test_t10_no_process_of_a_server_is_left(model_dir: Path, end: str, tmp_path: Path) -> None:
     """The server is started by a program of its own, so that this can die."""
     program = (
         "import sys, time; from pathlib import Path; from journeyman.engines.vllm import ServerSpec, launch\n"
-        f"s = launch(ServerSpec(Path({str(server.spec.model)!r}), Path({PYTHON!r}), Path({str(tmp_path)!r})))\n"
+        f"spec = ServerSpec(Path({str(model_dir)!r}), Path({PYTHON!r}), Path({str(tmp_path)!r}), max_len=512)\n"
+        "s = launch(spec, deadline_s=600)\n"
         "print(s._watchdog.pid, flush=True); sys.stdin.read(); s.close()"
     )
     starter = subprocess.Popen(

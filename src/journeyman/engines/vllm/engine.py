@@ -25,6 +25,7 @@ from journeyman.engines.vllm.proof import TOLERANCE, Prove
 from journeyman.engines.vllm.replica import CONTROL_S
 from journeyman.errors import InputError
 
+ABORT_AGAIN_S = 0.02
 LATE_S = 1.0
 """Seconds after a pause(abort) in which aborted turns come back; one that does not had not reached the server yet."""
 Prefix = Literal["fresh", "keep"]
@@ -200,10 +201,10 @@ class VllmEngine:
         """Ask the servers to end turns with what they have; those that do not are cut off."""
 
         async def abort(flight: Flight) -> None:
-            if flight.replica is not None and flight.answer is not None:
-                await flight.replica.abort(flight.request_id, deadline_s)
-                while not flight.answer.done():
-                    await asyncio.sleep(0.005)
+            while flight.answer is not None and not flight.answer.done():
+                if flight.replica is not None:  # again and again: the first may overtake the turn it is meant for
+                    await flight.replica.abort(flight.request_id, deadline_s)
+                await asyncio.sleep(ABORT_AGAIN_S)
 
         deadline = Deadline.after(deadline_s, "ending turns")
         for flight, done in [(flight, self._fleet.loop.start(abort(flight))) for flight in flights]:
