@@ -95,15 +95,17 @@ class Package:
             self._strict.add(found)
             for strict, transitional in STRICT:
                 data = data.replace(strict, transitional)
+        what = "a document type declaration, which office files may not have"
         if b"<!DOCTYPE" in data[:4096]:
-            raise UnreadableDocument(
-                self.name, "a document type declaration, which office files may not have", place=part
-            )
+            raise UnreadableDocument(self.name, what, place=part)
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
         try:
-            return etree.fromstring(data, parser)
+            root = etree.fromstring(data, parser)
         except etree.XMLSyntaxError as error:
             raise UnreadableDocument(self.name, f"damaged XML: {str(error)[:120]}", place=part) from error
+        if root.getroottree().docinfo.internalDTD is not None:
+            raise UnreadableDocument(self.name, what, place=part)
+        return root
 
     def serialised(self, part: str, root: Any) -> bytes:
         """Bytes of a part after its tree was changed, in the variant of the format that it came in."""

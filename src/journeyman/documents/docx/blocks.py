@@ -12,7 +12,7 @@ from typing import Any
 from ..node import Node
 from ..opc import Package
 from .inline import Content, FieldState, chosen, content_of, runs_of
-from .names import KIND_OF_CHANGE, W14, local, value, w
+from .names import DELETED, INSERTED, KIND_OF_CHANGE, W14, local, value, w
 from .pictures import pictures_of
 from .styles import Styles
 
@@ -248,10 +248,10 @@ def within(element: Any, name: str) -> list[Any]:
 def _mark_of(properties: Any) -> dict[str, str]:
     """Whether the paragraph's end is a tracked change: then it was split off, or is to be joined with the next."""
     mark = properties.find(w("rPr"))
-    for name, state in (("del", "deleted"), ("moveFrom", "deleted"), ("ins", "inserted"), ("moveTo", "inserted")):
-        if mark is not None and mark.find(w(name)) is not None:
-            return {"mark": state}
-    return {}
+    names = set() if mark is None else {local(one) for one in mark}
+    if names & DELETED:
+        return {"mark": "deleted"}
+    return {"mark": "inserted"} if names & INSERTED else {}
 
 
 def _number(text: str | None) -> int:

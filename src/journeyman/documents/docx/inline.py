@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .names import DELETED, INSERTED, MC, R, is_on, local, value, w
+from .names import DELETED, INSERTED, MC, VALUE, R, is_set, local, w
 
 FIXED = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 """Elements of a run that stand for one character."""
@@ -227,30 +227,35 @@ def chosen(alternate: Any) -> Any:
     return [] if found is None else found
 
 
+TOGGLES = {
+    "b": "bold",
+    "i": "italic",
+    "strike": "strike",
+    "caps": "caps",
+    "smallCaps": "small_caps",
+    "vanish": "hidden",
+}
+TEXTS = {"rStyle": "style", "color": "color", "highlight": "highlight", "vertAlign": "position"}
+"""Property of a run -> its name in the tree."""
+
+
 def formats_of(run: Any) -> dict[str, Any]:
     """The direct formats of a run that differ from the default, as JSON values; sizes in points."""
     properties = run.find(w("rPr")) if run is not None else None
-    if properties is None:
-        return {}
-    toggles = {
-        "bold": "b",
-        "italic": "i",
-        "strike": "strike",
-        "caps": "caps",
-        "small_caps": "smallCaps",
-        "hidden": "vanish",
-    }
-    found: dict[str, Any] = {name: True for name, tag in toggles.items() if is_on(properties, tag)}
-    if is_on(properties, "u"):
-        found["underline"] = value(properties, "u") or "single"
-    texts = {"style": "rStyle", "color": "color", "highlight": "highlight", "position": "vertAlign"}
-    for name, tag in texts.items():
-        if (text := value(properties, tag)) is not None:
-            found[name] = text
-    if (size := value(properties, "sz")) is not None and size.isdigit():
-        found["size_pt"] = int(size) / 2
-    if (font := value(properties, "rFonts", "ascii")) is not None:
-        found["font"] = font
+    found: dict[str, Any] = {}
+    for one in properties if properties is not None else ():
+        name = local(one)
+        text = one.get(VALUE)
+        if name in TOGGLES:
+            found.update({TOGGLES[name]: True} if is_set(text) else {})
+        elif name in TEXTS:
+            found.update({TEXTS[name]: text} if text is not None else {})
+        elif name == "u":
+            found.update({"underline": text or "single"} if is_set(text) else {})
+        elif name == "sz" and text is not None and text.isdigit():
+            found["size_pt"] = int(text) / 2
+        elif name == "rFonts" and one.get(w("ascii")) is not None:
+            found["font"] = one.get(w("ascii"))
     return found
 
 

@@ -12,6 +12,8 @@ A = "http://schemas.openxmlformats.org/drawingml/2006/main"
 MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
+VALUE = f"{{{W}}}val"
+OFF = ("0", "false", "off", "none")
 INSERTED = {"ins", "moveTo"}
 DELETED = {"del", "moveFrom"}
 KIND_OF_CHANGE = {
@@ -46,11 +48,12 @@ def local(element: Any) -> str:
 def value(element: Any, path: str, attribute: str = "val") -> str | None:
     """An attribute of the descendant at ``path`` (local names of WordprocessingML, slash between), None if absent."""
     for name in path.split("/"):
-        element = element.find(w(name)) if element is not None else None
-    return None if element is None else element.get(w(attribute))
+        if element is None:
+            return None
+        element = element.find(f"{{{W}}}{name}")
+    return None if element is None else element.get(f"{{{W}}}{attribute}")
 
 
-def is_on(properties: Any, name: str) -> bool:
-    """Whether a toggle such as ``b`` is set in these properties."""
-    found = properties.find(w(name)) if properties is not None else None
-    return found is not None and found.get(w("val"), "true").lower() not in ("0", "false", "off", "none")
+def is_set(text: str | None) -> bool:
+    """Whether a toggle with this value is on; it is when the value is left out."""
+    return text is None or text.lower() not in OFF

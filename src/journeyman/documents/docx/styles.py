@@ -37,12 +37,14 @@ class Styles:
         elements: style id -> element.
         levels: list id -> level (from 0) -> definition.
         counters: list id -> numbers counted so far, by level; filled while reading.
+        inherited: style id -> what its paragraphs inherit; filled while reading.
     """
 
     names: dict[str, str] = field(default_factory=dict)
     elements: dict[str, Any] = field(default_factory=dict)
     levels: dict[str, dict[int, Level]] = field(default_factory=dict)
     counters: dict[str, dict[int, int]] = field(default_factory=dict)
+    inherited: dict[str, tuple[str | None, str | None, str | None]] = field(default_factory=dict)
 
     def id_of(self, name: str) -> str | None:
         """Id of the style with this name or id."""
@@ -68,21 +70,30 @@ class Styles:
 
     def outline(self, properties: Any) -> int | None:
         """Heading level from 1, of the paragraph or its style."""
-        found = value(properties, "outlineLvl") if properties is not None else None
-        for style in self._chain(properties):
-            found = found or value(style, "pPr/outlineLvl")
+        found = value(properties, "outlineLvl") or self._inherited(properties)[0]
         return int(found) + 1 if found and found.isdigit() and int(found) < 9 else None
 
     def _numbering(self, properties: Any) -> tuple[str | None, int]:
-        list_id = value(properties, "numPr/numId") if properties is not None else None
-        level = value(properties, "numPr/ilvl") if properties is not None else None
-        for style in self._chain(properties):
-            list_id = list_id or value(style, "pPr/numPr/numId")
-            level = level or value(style, "pPr/numPr/ilvl")
+        _, list_id, level = self._inherited(properties)
+        list_id = value(properties, "numPr/numId") or list_id
+        level = value(properties, "numPr/ilvl") or level
         return list_id, int(level) if level and level.isdigit() else 0
 
-    def _chain(self, properties: Any) -> list[Any]:
-        style_id = value(properties, "pStyle") if properties is not None else None
+    def _inherited(self, properties: Any) -> tuple[str | None, str | None, str | None]:
+        """Outline level, list and list level that the paragraph's style gives."""
+        style_id = value(properties, "pStyle")
+        if style_id is None:
+            return None, None, None
+        if style_id not in self.inherited:
+            chain = self._chain(style_id)
+            found = [
+                next((text for style in chain if (text := value(style, f"pPr/{path}"))), None)
+                for path in ("outlineLvl", "numPr/numId", "numPr/ilvl")
+            ]
+            self.inherited[style_id] = (found[0], found[1], found[2])
+        return self.inherited[style_id]
+
+    def _chain(self, style_id: str | None) -> list[Any]:
         found: list[Any] = []
         while style_id in self.elements and len(found) < MAX_STYLE_DEPTH:
             found.append(self.elements[style_id])
