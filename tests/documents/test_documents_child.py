@@ -15,6 +15,8 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from journeyman.documents import Document, Node, child, open_document, write
 from journeyman.documents.child import pool, read_safely
@@ -77,10 +79,10 @@ def growing_forms() -> bytes:
 
 
 def swollen_stream() -> bytes:
-    """A content stream of 900 MB, packed into less than 2 MB."""
+    """A content stream of 420 MB, packed into 2 MB."""
     packer = zlib.compressobj(1)
     piece = b"0 0 m 9 9 l S\n" * 100_000
-    data = b"".join(packer.compress(piece) for _ in range(640)) + packer.flush()
+    data = b"".join(packer.compress(piece) for _ in range(300)) + packer.flush()
     return one_page(stream(data, b"/Filter/FlateDecode"))
 
 
@@ -128,9 +130,9 @@ def test_a_file_that_takes_for_ever_is_stopped_and_the_next_one_is_read():
 
 def test_a_file_that_takes_all_memory_ends_its_child_alone():
     with pytest.raises((ReaderDied, TooLarge)) as caught:
-        read_safely(swollen_stream(), "swollen.pdf", memory_mb=400)
+        read_safely(swollen_stream(), "swollen.pdf", memory_mb=250, deadline_s=60)
     assert "swollen.pdf" in str(caught.value)
-    assert read_safely(RENDERERS["pdf"]("sales", LINES), "a.pdf", memory_mb=400).nodes
+    assert read_safely(RENDERERS["pdf"]("sales", LINES), "a.pdf", memory_mb=250).nodes
 
 
 def test_loops_in_a_pdf_end():
@@ -172,6 +174,21 @@ def test_a_truncated_file_is_a_typed_error_or_what_is_left_of_it(suffix, share):
     else:
         assert suffix == "pdf"
         assert document.format == suffix
+
+
+@pytest.mark.parametrize("suffix", ["csv", "docx", "pdf", "xlsx"])
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_a_damaged_file_is_a_typed_error_or_a_tree_and_never_another_error(suffix: str, data: st.DataObject):
+    whole = RENDERERS[suffix]("sales", LINES)
+    start = data.draw(st.integers(0, len(whole) - 1))
+    noise = data.draw(st.binary(min_size=1, max_size=64))
+    try:
+        document = read_safely(whole[:start] + noise + whole[start + len(noise) :], f"a.{suffix}")
+    except UnreadableDocument as error:
+        assert str(error).startswith(f"a.{suffix}")
+    else:
+        assert document.name == f"a.{suffix}"
 
 
 def test_a_password_a_missing_part_and_a_wrong_name_are_told_apart():
