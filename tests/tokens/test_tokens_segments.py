@@ -71,11 +71,15 @@ def test_no_segment_keeps_more_than_there_is(keep: int) -> None:
 def test_weights_that_change_within_a_turn_leave_a_version_per_token() -> None:
     context = Context()
     context.append_sampled([4, 5, 6], [-0.5] * 3, [7, 7, 8])
-    assert context.arrays().version.tolist() == [7, 7, 8]
+    context.append_sampled([4], [-0.5], np.int64(9))
+    context.append_sampled([5, 6], [-0.5] * 2, np.array([9, 10], dtype=np.int32))
+    assert context.arrays().version.tolist() == [7, 7, 8, 9, 9, 10]
     with pytest.raises(ValueError, match="2 versions"):
         context.append_sampled([4], [-0.5], [7, 8])
     with pytest.raises(ValueError, match="version must be"):
         context.append_sampled([4], [-0.5], [-1])
+    with pytest.raises(ValueError, match="version must be"):
+        context.append_sampled([], [], -1)
 
 
 def long_trial() -> tuple[Context, int]:

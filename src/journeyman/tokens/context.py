@@ -143,7 +143,7 @@ class Context:
         self,
         ids: Sequence[int],
         logprobs: Sequence[float] | npt.NDArray[np.float32],
-        version: int | Sequence[int],
+        version: int | Sequence[int] | npt.NDArray[np.int32],
     ) -> None:
         """A sampled turn exactly as the engine returned it, its stop token included.
 
@@ -155,12 +155,13 @@ class Context:
             ValueError: lengths differ, a logprob is not a finite number <= 0, or a version is negative.
         """
         values = np.asarray(logprobs, dtype=np.float32)
-        versions = [version] * len(ids) if isinstance(version, int) else list(version)
+        given = np.asarray(version)
+        versions: list[int] = given.tolist() if given.ndim else [int(given)] * len(ids)
         if values.shape != (len(ids),) or len(versions) != len(ids):
             raise ValueError(f"{len(ids)} sampled ids came with logprobs {values.shape}, {len(versions)} versions")
         if len(ids) and not -np.inf < values.min() <= values.max() <= SURELY_A_PROBABILITY:
             raise ValueError(f"sampled logprobs must be finite and <= 0, got {values.min()} to {values.max()}")
-        if min(versions, default=0 if not isinstance(version, int) else version) < 0:
+        if given.min(initial=0) < 0:
             raise ValueError(f"weight version must be >= 0, got {version}")
         self._turns += 1
         self._append(ids, Source.SAMPLED, mask=1, logprobs=values, versions=versions)
