@@ -237,6 +237,12 @@ def test_damaged_files_are_typed_errors_that_name_the_part(contract):
         docx.read(b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "c.docx")
 
 
+def test_a_document_that_another_program_saved_again_reads_the_same(contract):
+    for data in (contract, with_body(TRACKED, JOINED, FIELD, BOX)):
+        again = saved(python_docx.Document(io.BytesIO(data)))
+        assert docx.read(again, "c.docx").nodes == docx.read(data, "c.docx").nodes
+
+
 def test_a_damaged_footer_is_a_warning_not_the_end(contract):
     document = docx.read(rezipped(contract, **{"word__footer1.xml": b"<"}), "c.docx")
     assert document.find("header1/p1").text == "Confidential"

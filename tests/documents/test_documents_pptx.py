@@ -163,6 +163,12 @@ def test_a_change_that_cannot_be_made_says_why(deck: bytes, change, problem: str
         pptx.edit(deck, "d.pptx", [change])
 
 
+def test_a_presentation_that_another_program_saved_again_reads_the_same(deck: bytes):
+    out = io.BytesIO()
+    python_pptx.Presentation(io.BytesIO(deck)).save(out)
+    assert pptx.read(out.getvalue(), "d.pptx").nodes == pptx.read(deck, "d.pptx").nodes
+
+
 def test_damaged_files_are_typed_errors(deck: bytes):
     with pytest.raises(UnreadableDocument):
         pptx.read(deck[:5000], "d.pptx")

@@ -162,15 +162,14 @@ class Shapes:
 
     def chart(self, chart: Any, address: str) -> tuple[str, dict[str, Any], tuple[Node, ...]]:
         """A chart's facts and series."""
-        facts = self.target(chart.get(r("id")))
-        part = self.walk.package.part_name(str(facts.get("target", "")))
+        part = self.walk.package.part_name(str(self.target(chart.get(r("id"))).get("target", "")))
         root = None if part is None else self.walk.open(part)
         if part is None or root is None:
-            return "chart", facts, ()
+            return "chart", {}, ()
         nodes = series_nodes(root, address)
         for node, series in zip(nodes, series_of(root), strict=True):
             self.walk.note(node.address, Place("series", part, series, self.slide))
-        return "chart", facts | chart_facts(root), nodes
+        return "chart", chart_facts(root), nodes
 
     def diagram(self, relation: str, address: str) -> tuple[Node, ...]:
         """Entries of a diagram (SmartArt) that have text."""
