@@ -320,6 +320,32 @@ def test_a_server_found_paused_gets_no_turn_before_the_next_push(model: Any, mov
         assert engine.generate([turn("t")])[0].version == 5
 
 
+def test_a_server_that_was_started_anew_gets_no_turn_before_the_next_push(model: Any, moved: Any) -> None:
+    fake = FakeVllm(model)
+    with fleet(fake) as engine:
+        engine.update_weights(moved.state_dict(), 1)
+        fake.label = "default"  # as after a start from its checkpoint
+        with pytest.raises(EngineError, match="labelled 'default', which nobody here pushed"):
+            engine.generate([turn("t")])
+        with pytest.raises(EngineError, match="no vLLM server is left"):
+            engine.generate([turn("t")])
+        engine.update_weights(moved.state_dict(), 2)
+        assert engine.generate([turn("t")])[0].version == 2
+
+
+def test_a_server_that_died_comes_back_with_the_next_push(model: Any, moved: Any) -> None:
+    first, second = FakeVllm(model), FakeVllm(model)
+    with fleet(first, second) as engine:
+        first.faults = dict.fromkeys(("/inference/v1/generate", "/health"), "500")
+        engine.generate([turn(f"t{n}") for n in range(4)])
+        first.faults = {}
+        engine.update_weights(moved.state_dict(), 1)
+        sent = len(first.seen)
+        results = engine.generate([turn(f"u{n}") for n in range(8)])
+        assert {result.version for result in results} == {1}
+        assert any(path == "/inference/v1/generate" for path, _, _ in first.seen[sent:])
+
+
 def test_every_pause_names_its_mode_and_its_cache(model: Any, moved: Any) -> None:
     fake = FakeVllm(model)
     with fleet(fake) as engine:

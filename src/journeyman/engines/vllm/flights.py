@@ -112,7 +112,7 @@ async def fly(flight: Flight, balance: Balance, salt: str | None, turn_s: float)
         try:
             flight.replica = balance.choose(request.trial)
         except EngineError as error:
-            raise error from last
+            raise EngineError(f"{error}; the last: {last}" if last else str(error)) from last
         flight.sent += 1
         try:
             return await flight.replica.turn(

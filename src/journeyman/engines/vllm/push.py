@@ -33,7 +33,7 @@ async def load_all(
         EngineError: at least one failed and the others were taken back, as far as possible; who is not, has
             ``served`` None.
     """
-    living = [replica for replica in replicas if replica.alive]
+    living = [replica for replica in replicas if replica.alive or await replica.healthy()]
     done = await asyncio.gather(
         *(replica.load(str(file.path), file.sha256, file.version, deadline_s) for replica in living),
         return_exceptions=True,

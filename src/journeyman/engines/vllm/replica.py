@@ -33,6 +33,7 @@ class Replica:
         model: name it serves the model under.
         max_len: tokens of context of one request.
         alive: answers, as far as known.
+        labelled: its weights were given a label of ours, so that another one is somebody else's.
         served: version of the weights it serves; None once a push failed and could not be taken back: it gets no turn.
     """
 
@@ -46,6 +47,7 @@ class Replica:
         self._client: httpx.AsyncClient | None = None
         self.alive = True
         self.served: int | None = None
+        self.labelled = False
         self.initialised = False
 
     async def connect(self, deadline_s: float) -> None:
@@ -129,7 +131,11 @@ class Replica:
         if self.routes.generate == "tokens":
             body = wire.tokens_body(self.model, ids, sampling, seed, salt, request_id)
             reply = await self.post(routes.GENERATE, deadline_s, body=body)
-            return wire.parse_tokens(reply.json(), sampling.top_logprobs, unlabelled)
+            try:
+                return wire.parse_tokens(reply.json(), sampling.top_logprobs, None if self.labelled else unlabelled)
+            except wire.ForeignWeights as error:
+                self.served = None
+                raise Unreachable(f"{self.url}: {error}; it gets no turn before the next push") from error
         body = wire.completions_body(self.model, ids, sampling, seed, salt)
         reply = await self.post(routes.COMPLETIONS, deadline_s, body=body, headers={"X-Request-Id": request_id})
         return wire.parse_completions(reply.json(), sampling.top_logprobs)
@@ -161,6 +167,7 @@ class Replica:
         await self.post(routes.START, deadline_s)
         await self.post(routes.UPDATE, deadline_s, body={"update_info": {"path": path, "sha256": sha256}})
         await self.post(routes.FINISH, deadline_s, body={"weight_version": wire.label_of(version)})
+        self.labelled = True
 
     async def healthy(self) -> bool:
         """Whether ``/health`` answers now; kept in ``alive``."""
@@ -170,7 +177,7 @@ class Replica:
                 self.alive = True
                 break
             except EngineError:
-                self.alive = False
+                self.alive = self.initialised = False
         return self.alive
 
     async def metrics(self) -> dict[str, float]:

@@ -100,24 +100,39 @@ def completions_body(model: str, ids: Sequence[int], sampling: Sampling, seed: i
     return body | ({"cache_salt": salt} if salt else {})
 
 
-def parse_tokens(reply: Mapping[str, Any], top: int, unlabelled: int) -> Answer:
+class ForeignWeights(EngineError):
+    """A server sampled with weights that carry no label of ours: it was started anew, or somebody else pushed."""
+
+
+def parse_tokens(reply: Mapping[str, Any], top: int, unlabelled: int | None) -> Answer:
     """Answer of ``/inference/v1/generate``.
 
     Args:
         top: how many most probable tokens were asked for.
-        unlabelled: version meant by a label that is not ours, such as ``default`` before the first push.
+        unlabelled: version meant by a label that is not ours; None: there can be none.
+
+    Raises:
+        ForeignWeights: there is one all the same. EngineError: the answer is none.
     """
     choice = _choice(reply)
     ids = list(choice.get("token_ids") or [])
     content = (choice.get("logprobs") or {}).get("content") or []
     logprobs = np.asarray([entry["logprob"] for entry in content], dtype=np.float32)
     spans = tuple(
-        WeightSpan(unlabelled if (known := version_of(span["version"])) is None else known, span["start"], span["end"])
+        WeightSpan(_known(span["version"], unlabelled), span["start"], span["end"])
         for span in choice.get("weight_versions") or []
         if span["end"] > span["start"]
     )
     ranked = [[(item["token_id"], item["logprob"]) for item in entry.get("top_logprobs") or []] for entry in content]
     return _answer(reply, choice, ids, logprobs, spans, ranked, top)
+
+
+def _known(label: str | None, unlabelled: int | None) -> int:
+    version = version_of(label)
+    version = unlabelled if version is None else version
+    if version is None:
+        raise ForeignWeights(f"the server sampled with weights labelled {label!r}, which nobody here pushed")
+    return version
 
 
 def parse_completions(reply: Mapping[str, Any], top: int) -> Answer:
