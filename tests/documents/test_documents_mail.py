@@ -164,6 +164,8 @@ def test_files_of_other_kinds_are_typed_errors():
         mail.read(b"just text without any header\n", "x.eml")
     with pytest.raises(UnreadableDocument):
         mail.read(b"", "x.eml")
+    with pytest.raises(WrongKind):
+        mail.read(b"Subject: x\n\nno line that begins a message", "x.mbox")
     with pytest.raises(UnreadableDocument):
         mail.read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "x.msg")
     with pytest.raises(Unsupported):

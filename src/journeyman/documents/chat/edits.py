@@ -92,31 +92,43 @@ def _delete(export: Export, change: Change, entry: Entry | None, name: str) -> E
 
 def _react(export: Export, change: Change, entry: Entry | None, name: str) -> Entry:
     assert entry is not None
-    reactions = entry.fields.setdefault("reactions", [])
+    reactions = _reactions(entry)
     word, user = change.text("name", name), change.text("user", name)
     found = next((one for one in reactions if one.get("name") == word), None)
     if found is None:
-        found = {"name": word, "users": [], "count": 0}
+        found = {"name": word, "users": []}
         reactions.append(found)
     if user in found["users"]:
         raise ValueError(f"{user} has reacted with {word!r} already")
     found["users"].append(user)
     found["count"] = len(found["users"])
+    entry.fields["reactions"] = reactions
     return entry
+
+
+def _reactions(entry: Entry) -> list[dict[str, Any]]:
+    """The reactions of a message; what is no reaction is left out, and each has its list of users."""
+    held = entry.fields.get("reactions")
+    found = [one for one in held if isinstance(one, dict)] if isinstance(held, list) else []
+    for one in found:
+        one["users"] = one["users"] if isinstance(one.get("users"), list) else []
+    return found
 
 
 def _unreact(export: Export, change: Change, entry: Entry | None, name: str) -> Entry:
     assert entry is not None
-    reactions = entry.fields.get("reactions", [])
+    reactions = _reactions(entry)
     word, user = change.text("name", name), change.text("user", name)
-    found = next((one for one in reactions if one.get("name") == word and user in one.get("users", [])), None)
+    found = next((one for one in reactions if one.get("name") == word and user in one["users"]), None)
     if found is None:
         raise ValueError(f"{user} has not reacted with {word!r}")
     found["users"].remove(user)
     found["count"] = len(found["users"])
     if not found["users"]:
         reactions.remove(found)
-    if not reactions:
+    if reactions:
+        entry.fields["reactions"] = reactions
+    else:
         del entry.fields["reactions"]
     return entry
 

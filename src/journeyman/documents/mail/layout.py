@@ -97,6 +97,8 @@ def entity_at(data: bytes, start: int, end: int, name: str, depth: int = 0) -> E
 def messages_in(data: bytes) -> list[tuple[int, int]]:
     """Ranges of the messages of an mbox, without their ``From`` lines."""
     starts = list(FROM_LINE.finditer(data))
+    if not starts:
+        return []
     last = len(data) - (2 if data.endswith(b"\n\r\n") else 1 if data.endswith(b"\n\n") else 0)
     ends = [match.start() for match in starts[1:]] + [last]
     return [(match.end(), end) for match, end in zip(starts, ends, strict=True)]

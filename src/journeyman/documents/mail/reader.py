@@ -86,6 +86,8 @@ def read_places(data: bytes, name: str) -> tuple[Document, Reading]:
     is_mailbox = name.lower().endswith(".mbox") or (data.startswith(b"From ") and len(messages_in(data)) > 1)
     reading.is_mailbox = is_mailbox
     ranges = messages_in(data) if is_mailbox else [(0, len(data))]
+    if not ranges:
+        raise WrongKind(name, "no line of the mailbox begins a message", remedy="check the file's extension")
     nodes = []
     for number, (start, end) in enumerate(ranges, start=1):
         entity = entity_at(data, start, end, name)
