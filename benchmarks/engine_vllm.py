@@ -21,23 +21,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-THREADS = 2
 GATES = {"tinyq": 1.0, "smol": 0.7}
 
 
-def vllm_side(python: Path, model: Path, prompts: Path, dtype: str, rounds: int, limit_s: float) -> dict[str, float]:
+def vllm_side(options: argparse.Namespace, model: Path, prompts: Path, dtype: str) -> dict[str, float]:
     """Run ``vllm_inside.py`` under the other environment's Python."""
     from engine_peers import NEW, ROWS
 
     program = Path(__file__).with_name("vllm_inside.py")
-    words = [python, program, model, prompts, dtype, NEW, ROWS, rounds]
+    words = [options.python, program, model, prompts, dtype, NEW, ROWS, options.rounds]
     home = {"VLLM_CONFIG_ROOT": str(model / "vllm"), "VLLM_CACHE_ROOT": str(model / "vllm")}
     done = subprocess.run(
         [str(word) for word in words],
-        env={**os.environ, **home, "OMP_NUM_THREADS": str(THREADS)},
+        env={**os.environ, **home, "OMP_NUM_THREADS": str(options.threads)},
         capture_output=True,
         text=True,
-        timeout=limit_s,
+        timeout=options.limit_s,
     )
     line = next((line for line in done.stdout.splitlines() if line.startswith("RESULT ")), None)
     if line is None:
@@ -51,14 +50,14 @@ def side_by_side(options: argparse.Namespace, shape: str, dtype: str) -> dict[st
     import torch
     from engine_peers import SHAPES, embedded, random_prompts
 
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(options.threads)
     model = SHAPES[shape]()
     prompts = random_prompts(options.requests, model.config.vocab_size)
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         path = Path(folder) / "prompts.json"
         path.write_text(json.dumps(prompts))
-        theirs = vllm_side(options.python, Path(folder), path, dtype, options.rounds, options.limit_s)
+        theirs = vllm_side(options, Path(folder), path, dtype)
         ours = asdict(embedded(model, prompts, getattr(torch, dtype), options.rounds))
     return {
         "shape": shape,
@@ -77,6 +76,7 @@ def main() -> int:
     parser.add_argument("--dtype", nargs="+", choices=["float32", "bfloat16"], default=["float32", "bfloat16"])
     parser.add_argument("--requests", type=int, default=64, help="requests in one round")
     parser.add_argument("--rounds", type=int, default=2, help="rounds after the one that warms up; the best counts")
+    parser.add_argument("--threads", type=int, default=2, help="of either side; 1 on a machine that others use")
     parser.add_argument("--limit-s", type=float, default=1800.0, help="seconds that vLLM may take for one row")
     parser.add_argument("--json", type=Path, help="also write the figures there")
     options = parser.parse_args()
@@ -91,7 +91,7 @@ def main() -> int:
                 f"{row['cpu_ratio']:>9.2f}x",
                 flush=True,
             )
-    print(f"output tokens per wall second, {THREADS} threads; CPU ratio: the same per CPU-second")
+    print(f"output tokens per wall second, {options.threads} threads; CPU ratio: the same per CPU-second")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     fp32 = [row for row in rows if row["dtype"] == "float32"]
