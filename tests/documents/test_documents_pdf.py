@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from journeyman.documents import Document, Node, open_document, write
-from journeyman.documents.errors import Encrypted, Unsupported
+from journeyman.documents.errors import Encrypted, UnreadableDocument, Unsupported
 from journeyman.documents.pdf.boxes import Box, turn
 from journeyman.documents.pdf.order import blocks
 from journeyman.documents.pdf.paragraphs import join
@@ -320,3 +320,18 @@ def test_the_edge_of_a_turned_box_is_the_turned_edge(box, angle):
 
 def test_runs_of_pages_are_written_short():
     assert ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
+
+
+def test_a_damaged_file_after_one_under_a_password_is_still_called_damaged():
+    from reportlab.lib.pdfencrypt import StandardEncryption
+
+    locked = drawn(lambda canvas: canvas.drawString(9, 9, "x"), encrypt=StandardEncryption("user", "owner"))
+    damaged = b"%PDF-1.7\ntrailer\n<</Size 1>>\n%%EOF"
+    with pytest.raises(UnreadableDocument) as alone:
+        open_document(damaged, "a.pdf")
+    with pytest.raises(Encrypted):
+        open_document(locked, "b.pdf")
+    with pytest.raises(UnreadableDocument) as after:
+        open_document(damaged, "a.pdf")
+    assert type(after.value) is type(alone.value) is UnreadableDocument
+    assert str(after.value) == str(alone.value)
