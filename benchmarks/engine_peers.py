@@ -17,7 +17,7 @@ from journeyman.engines.embedded import EmbeddedEngine
 from journeyman.seeds import key64
 
 PROMPT, NEW, ROWS = 230, 64, 32
-TURNS, APPENDED, SAMPLED, TRIALS = 20, 150, 150, 4
+TURNS, APPENDED, SAMPLED, TRIALS = 20, 150, 150, 2
 PEER_GATE, REUSE_GATE = 2.0, 3.0
 
 
