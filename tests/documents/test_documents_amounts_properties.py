@@ -72,7 +72,7 @@ def test_serial_numbers_lead_back_to_the_second(moment: datetime, epoch):
     moment = moment.replace(microsecond=0)
     assert from_serial(to_serial(moment, epoch), epoch) == moment
     gap = to_serial(moment, 1900) - to_serial(moment, 1904)
-    assert gap == 1462
+    assert round(gap, 9) == 1462  # a third of a day has no end of digits
 
 
 @given(st.dates(datetime(1971, 1, 1).date(), datetime(2069, 12, 31).date()), TAGS)
