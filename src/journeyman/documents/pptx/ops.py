@@ -34,6 +34,8 @@ def set_op(session: Session, change: Change, place: Place | None) -> Done:
             place.element.set("show", "0")
     else:
         set_body(_body(place), change.text("text", session.document.name))
+        if place.kind == "entry":
+            note = "the diagram's stored drawing shows the old text until a program lays it out again"
     session.touch(place.part)
     return Done(*_where(session, change, place), before, note)
 
