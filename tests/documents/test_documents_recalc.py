@@ -138,3 +138,23 @@ def test_a_workbook_without_formulas_comes_back_as_it_was():
 
 def test_numbers_are_stored_as_the_shortest_text_that_reads_back():
     assert [number_text(value) for value in (1.0, 0.1, -2.5, 1e300)] == ["1", "0.1", "-2.5", "1e+300"]
+
+
+def test_a_second_engine_that_does_not_end_is_no_opinion(monkeypatch, reference):
+    from journeyman.documents.xlsx.engines import second
+
+    monkeypatch.setattr(second, "LIMIT_S", 0.0001)
+    done = recalculate(reference, "reference.xlsx")
+    assert done.notes == ("ironcalc: no answer within 0.0001 s",)
+    assert len(done.changed) == 1549
+    monkeypatch.undo()
+    assert recalculate(reference, "reference.xlsx").notes == ()
+
+
+def test_a_second_engine_whose_process_died_is_started_again(reference):
+    from journeyman.documents.xlsx.engines import second
+
+    recalculate(reference, "reference.xlsx")
+    second._WORKER._process.kill()
+    second._WORKER._process.wait()
+    assert recalculate(reference, "reference.xlsx").notes == ()
