@@ -10,6 +10,7 @@ from __future__ import annotations
 from journeyman.tools.cache import ReadCache, ReaderBroke, ReadMissing
 from journeyman.tools.calling import TOOLS, call
 from journeyman.tools.protocol import Observation, Tool, ToolContext, ToolRefusal
+from journeyman.tools.toolset import ToolSet
 
 __all__ = [
     "TOOLS",
@@ -20,5 +21,6 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolRefusal",
+    "ToolSet",
     "call",
 ]

@@ -31,10 +31,16 @@ class Observation:
     Attributes:
         text: at most ``MAX_OBSERVATION_CHARS`` characters and a note about the rest.
         is_error: the call was malformed or refused.
+        injected: the kind of fault that was injected into this call, None for a real answer.
+        spill: path inside the sandbox of a file with the whole text, when ``text`` was cut.
+        elapsed_s: wall-clock of the call, 0 when nobody measured.
     """
 
     text: str
     is_error: bool = False
+    injected: str | None = None
+    spill: str | None = None
+    elapsed_s: float = 0.0
 
 
 @dataclass(frozen=True)
