@@ -1,6 +1,7 @@
 """Spreadsheets beside their peers; a section of ``documents.py``, which runs it and prints its rows.
 
-- recalculation of the workbook of 1,549 formulas, with the second engine as check: under 100 ms, beside LibreOffice
+- recalculation of the workbook of 1,549 formulas, with the second engine as check: under 100 ms of wall clock, since
+  that engine has a process of its own whose CPU time is not ours; beside LibreOffice
   where ``soffice`` is installed, else beside a load and evaluation by ironcalc alone, which stores nothing;
 - the difference of that workbook before and after one edit: under 1 s, exactly 26 entries, none false, beside a loop
   over openpyxl that compares stored values;
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "documents"))
 from reference_workbook import saved, workbook
 
 RECALCULATION_S, DIFF_S, VALUES_S = 0.1, 1.0, 0.3
-"""Gates, CPU seconds."""
+"""Gates: seconds of wall clock, then CPU seconds."""
 
 
 def rows(rounds: int) -> Iterator[Row]:
@@ -46,14 +48,22 @@ def recalculation(rounds: int) -> Row:
         peer,
     )
     done = checked[1]
+    wall_s = min(_wall(lambda: recalculate(data, "reference.xlsx")) for _ in range(rounds))
     facts = {
         "formulas": done.formulas,
         "stored": len(done.changed),
         "disagreements": len(done.disagreements),
         "without_check_s": round(alone[0], 4),
+        "wall_s": round(wall_s, 4),
     }
-    passed = checked[0] < RECALCULATION_S and (done.formulas, len(done.changed), done.disagreements) == (1549, 1549, ())
+    passed = wall_s < RECALCULATION_S and (done.formulas, len(done.changed), done.disagreements) == (1549, 1549, ())
     return Row("xlsx", "recalculate 1,549 formulas", checked[0], name, theirs[0], facts, passed)
+
+
+def _wall(task: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    task()
+    return time.perf_counter() - began
 
 
 def _peer_engine(data: bytes) -> tuple[str, Callable[[], Any]]:
