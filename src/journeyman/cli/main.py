@@ -18,6 +18,7 @@ from journeyman.cli.doctor import doctor
 from journeyman.cli.gc import gc
 from journeyman.cli.pack import pack
 from journeyman.cli.quickstart import quickstart
+from journeyman.cli.sandbox import sandbox
 from journeyman.cli.tasks import tasks
 from journeyman.cli.tokens import tokens
 from journeyman.cli.view import view
@@ -34,6 +35,7 @@ VERBS: dict[str, click.Command] = {
     "docs": docs,
     "pack": pack,
     "gc": gc,
+    "sandbox": sandbox,
     "config": config,
     "doctor": doctor,
 }
