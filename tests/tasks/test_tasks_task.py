@@ -91,7 +91,7 @@ def test_bad_toml_is_reported_with_its_line(tmp_path: Path):
         ("[agent]\ntimeout_sec = inf", "agent.timeout_sec", "finite"),
         ("[environment]\nmemory_mb = -1", "environment.memory_mb", "greater than 0"),
         ('[environment]\nnetwork_mode = "nonetwork"', "environment.network_mode", "got 'nonetwork'"),
-        ('[[steps]]\nname = "one"', "steps", "several steps"),
+        ('[[steps]]\nname = "one"', "steps", "several steps are no single task"),
     ],
 )
 def test_an_impossible_field_is_refused_by_name_with_what_is_allowed(tmp_path: Path, toml: str, field: str, words: str):

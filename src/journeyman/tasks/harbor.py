@@ -6,6 +6,7 @@ never had. The reward is read after the sandbox is gone, so nothing that still r
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -93,7 +94,7 @@ def _verify_once(
     label: str,
     waive: frozenset[str],
 ) -> Verdict:
-    if not (task.tests / "test.sh").is_file():
+    if not any((directory / "test.sh").is_file() for directory in (task.tests, task.path / "tests")):
         raise VerifierMissing(f"{task.tests / 'test.sh'} is gone")
     with scratch(label) as room:
         write_artifacts(shown, room / "artifacts")
@@ -101,7 +102,7 @@ def _verify_once(
         spec = SandboxSpec(
             label=label,
             mounts=(
-                Mount(task.tests.absolute(), "/tests"),
+                Mount(tests_of(task, room).absolute(), "/tests"),
                 Mount(room / "artifacts", "/logs/artifacts"),
                 Mount(room / "verifier", "/logs/verifier", writable=True),
                 Mount(GRADER_SOURCE, f"{GRADER_ROOT}/grade.py"),
@@ -119,6 +120,16 @@ def _verify_once(
         if result is None:
             return malformed(reason)
         return _verdict(task, result, room / "verifier")
+
+
+def tests_of(task: Task, room: Path) -> Path:
+    """What is shown at ``/tests``: the task's directory, or for a step both, its own laid over the task's."""
+    if task.shared_tests is None:
+        return task.tests
+    merged = room / "tests"
+    shutil.copytree(task.shared_tests, merged)
+    shutil.copytree(task.tests, merged, dirs_exist_ok=True)
+    return merged
 
 
 def _run(task: Task, provider: Provider, spec: SandboxSpec) -> tuple[str, ExecResult | None]:
@@ -149,7 +160,7 @@ def _verdict(task: Task, result: ExecResult, directory: Path) -> Verdict:
         raise VerifierKilled("the memory limit of the verifier's sandbox was reached")
     if result.return_code != 0 and task.needs_exit_zero:
         raise VerifierCrashed(f"test.sh: {_tail(result)}")
-    reward = read_reward(directory)
+    reward = read_reward(directory, task.reward_range)
     if task.config.metadata.journeyman is None:
         return scored(reward, None)
     details = read_details(directory)

@@ -22,22 +22,34 @@ MAX_REWARD_FILE_BYTES = 1_000_000
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
-def parse_reward_txt(data: bytes) -> float:
-    """The one number of a ``reward.txt``. Raises RewardFileEmpty or RewardInvalid."""
+Bounds = tuple[float, float]
+UNIT: Bounds = (0.0, 1.0)
+
+
+def parse_reward_txt(data: bytes, bounds: Bounds = UNIT) -> float:
+    """The one number of a ``reward.txt``, within ``bounds``. Raises RewardFileEmpty or RewardInvalid."""
     text = _text(data, "reward.txt")
     if not _NUMBER.fullmatch(text):
-        raise RewardInvalid(f"reward.txt holds {plain_text(text, 80)!r}, not one finite number in [0, 1]")
-    return valid_reward(float(text))
+        raise RewardInvalid(f"reward.txt holds {plain_text(text, 80)!r}, not one finite number in {_words(bounds)}")
+    return _within(float(text), bounds)
 
 
-def parse_reward_json(data: bytes) -> float:
-    """The reward of a ``reward.json``: its key ``reward``, or its only key.
+def parse_reward_json(data: bytes, bounds: Bounds = UNIT) -> float:
+    """The reward of a ``reward.json``: its key ``reward``, or its only key. Raises as ``parse_rewards``."""
+    rewards = parse_rewards(data, bounds)
+    if "reward" not in rewards and len(rewards) > 1:
+        raise RewardInvalid(f"reward.json has no key reward, but {', '.join(sorted(rewards))}")
+    return rewards.get("reward", next(iter(rewards.values())))
+
+
+def parse_rewards(data: bytes, bounds: Bounds = UNIT) -> dict[str, float]:
+    """All rewards of a ``reward.json`` by name.
 
     All values must be valid rewards, so that a file with one impossible number is not half believed.
 
     Raises:
         RewardFileEmpty: no content.
-        RewardInvalid: no JSON object, no such key, or a value that is not a finite number in [0, 1].
+        RewardInvalid: no JSON object, no such key, or a value that is not a finite number within ``bounds``.
     """
     text = _text(data, "reward.json")
     try:
@@ -46,25 +58,50 @@ def parse_reward_json(data: bytes) -> float:
         raise RewardInvalid(f"reward.json is not JSON: {error}") from error
     if not isinstance(values, dict) or not values:
         raise RewardInvalid(f"reward.json holds {plain_text(text, 80)}, not an object of numbers")
-    rewards = {key: valid_reward(value) for key, value in values.items()}
-    if "reward" not in rewards and len(rewards) > 1:
-        raise RewardInvalid(f"reward.json has no key reward, but {', '.join(sorted(rewards))}")
-    return rewards.get("reward", next(iter(rewards.values())))
+    return {key: _within(value, bounds) for key, value in values.items()}
 
 
-def read_reward(directory: Path) -> float:
-    """The reward a finished verifier left in ``directory``.
+def read_reward(directory: Path, bounds: Bounds = UNIT) -> float:
+    """The reward a finished verifier left in ``directory``, mapped from ``bounds`` onto [0, 1].
 
     Raises:
         RewardFileMissing, RewardFileEmpty, RewardInvalid: see there. A link in the place of a file counts as missing.
     """
     content = read_plain_file(directory / "reward.json")
     if content is not None:
-        return parse_reward_json(content)
+        return scaled(parse_reward_json(content, bounds), bounds)
     content = read_plain_file(directory / "reward.txt")
     if content is None:
         raise RewardFileMissing("the verifier wrote neither reward.json nor reward.txt")
-    return parse_reward_txt(content)
+    return scaled(parse_reward_txt(content, bounds), bounds)
+
+
+def read_rewards(directory: Path, bounds: Bounds = UNIT) -> dict[str, float]:
+    """All rewards a finished verifier left, by name and as they stand in the file. Raises as ``read_reward``."""
+    content = read_plain_file(directory / "reward.json")
+    if content is not None:
+        return parse_rewards(content, bounds)
+    content = read_plain_file(directory / "reward.txt")
+    if content is None:
+        raise RewardFileMissing("the verifier wrote neither reward.json nor reward.txt")
+    return {"reward": parse_reward_txt(content, bounds)}
+
+
+def scaled(reward: float, bounds: Bounds) -> float:
+    """``reward`` within ``bounds``, as a number in [0, 1]."""
+    return reward if bounds == UNIT else (reward - bounds[0]) / (bounds[1] - bounds[0])
+
+
+def _within(value: object, bounds: Bounds) -> float:
+    if bounds == UNIT:
+        return valid_reward(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not bounds[0] <= value <= bounds[1]:
+        raise RewardInvalid(f"reward {plain_text(repr(value), 80)} is no number in {_words(bounds)}")
+    return float(value)
+
+
+def _words(bounds: Bounds) -> str:
+    return f"[{bounds[0]:g}, {bounds[1]:g}]"
 
 
 def read_details(directory: Path) -> dict[str, Any]:

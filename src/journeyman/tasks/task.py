@@ -55,6 +55,7 @@ class Task:
         needs_exit_zero: whether a non-zero status of ``test.sh`` is a verifier error.
         config: the whole ``task.toml``.
         warnings: one line per unknown key.
+        step: name of the step this stands for, of a task of several (``steps.py``).
     """
 
     path: Path
@@ -73,11 +74,24 @@ class Task:
     needs_exit_zero: bool
     config: TaskToml
     warnings: tuple[str, ...] = ()
+    step: str | None = None
 
     @property
     def tests(self) -> Path:
-        """The verifier's directory; the policy never sees it."""
-        return self.path / "tests"
+        """The verifier's directory; the policy never sees it. Of a step: its own, or the task's where it has none."""
+        own = self.path / "steps" / (self.step or "") / "tests"
+        return own if self.step is not None and own.is_dir() else self.path / "tests"
+
+    @property
+    def shared_tests(self) -> Path | None:
+        """For a step with tests of its own: the task's tests, over which they are laid."""
+        shared = self.path / "tests"
+        return shared if self.tests != shared and shared.is_dir() else None
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Lowest and highest reward the verifier may give."""
+        return self.config.metadata.reward_range or (0.0, 1.0)
 
     @property
     def world(self) -> Path:
@@ -106,7 +120,7 @@ def load_task(directory: Path) -> Task:
     Raises:
         TaskDirectoryError: an ``InputError`` that lists every problem: missing or unreadable ``task.toml``,
             ``instruction.md`` or ``tests/test.sh``, fields with impossible values, an unknown schema, artifact paths or
-            links that leave the sandbox, several steps.
+            links that leave the sandbox, several steps (``steps.load_steps`` reads those).
     """
     directory = Path(directory)
     if not directory.is_dir():
@@ -116,14 +130,34 @@ def load_task(directory: Path) -> Task:
     instruction = read_instruction(directory / "instruction.md", problems)
     if not (directory / "tests" / "test.sh").is_file():
         problems.append(Problem("verifier", "tests/test.sh", "no verifier: this file is missing"))
+    if config is not None and config.steps:
+        message = "several steps are no single task; allowed: a task without [[steps]], or load_steps"
+        problems.append(Problem("steps", "task.toml", message))
     problems.extend(leaving_links(directory))
     if problems or config is None:
         raise TaskDirectoryError(directory, problems)
+    return task_of(directory, config, raw, instruction, warnings)
+
+
+def task_of(
+    directory: Path,
+    config: TaskToml,
+    raw: Mapping[str, Any],
+    instruction: str,
+    warnings: tuple[str, ...] = (),
+    step: str | None = None,
+) -> Task:
+    """The task value of a checked directory.
+
+    Args:
+        config, raw: ``task.toml`` as model and as tables.
+        step: name of the step it stands for, whose agent and verifier tables are already those of ``config``.
+    """
     own = config.metadata.journeyman or _imported(directory.name)
     files = _names(directory / WORLD_DIRECTORY)
     return Task(
         path=directory,
-        id=directory.name,
+        id=directory.name if step is None else f"{directory.name}/{step}",
         instruction=instruction,
         family=own.family,
         world_id=own.world_id,
@@ -138,6 +172,7 @@ def load_task(directory: Path) -> Task:
         needs_exit_zero=own.exit_code == "error",
         config=config,
         warnings=warnings,
+        step=step,
     )
 
 

@@ -41,9 +41,6 @@ def _validated(
         for row in error.errors(include_url=False):
             problems.append(_problem(text, row))
         return None, raw, ()
-    if config.steps:
-        message = "several steps cannot be run; allowed: a task without [[steps]]"
-        problems.append(Problem("steps", _place(text, ("steps",)), message))
     warnings = []
     for key, allowed in unknown_keys(config):
         near = nearest(key.rpartition(".")[2], allowed)
@@ -69,18 +66,18 @@ def _place(text: str, location: tuple[str | int, ...]) -> str:
     return "task.toml" if line is None else f"task.toml:{line}"
 
 
-def read_instruction(path: Path, problems: list[Problem]) -> str:
-    """Text of ``instruction.md``; what is wrong goes to ``problems``."""
+def read_instruction(path: Path, problems: list[Problem], name: str = "instruction.md") -> str:
+    """Text of an ``instruction.md`` called ``name``; what is wrong goes to ``problems``."""
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        problems.append(Problem("instruction", "instruction.md", "this file is missing"))
+        problems.append(Problem("instruction", name, "this file is missing"))
         return ""
     except (UnicodeDecodeError, OSError) as error:
-        problems.append(Problem("instruction", "instruction.md", f"cannot be read: {error}"))
+        problems.append(Problem("instruction", name, f"cannot be read: {error}"))
         return ""
     if not text.strip():
-        problems.append(Problem("instruction", "instruction.md", "is empty; allowed: the text the policy is given"))
+        problems.append(Problem("instruction", name, "is empty; allowed: the text the policy is given"))
     return text
 
 

@@ -1,52 +1,31 @@
 """``task.toml`` of a Harbor task directory, schema 1.4, as models.
 
-The models accept what Harbor 0.25 accepts and keep unknown keys, which ``unknown_keys`` lists so that a misspelt key is
-reported instead of silently dropped. Defaults and key names: harness.md 4.2. Times are seconds, sizes MB.
+The models accept what Harbor 0.26 accepts and keep unknown keys, which ``unknown_keys`` lists so that a misspelt key is
+reported instead of silently dropped. They are stricter where Harbor lets nonsense through: times and sizes are positive
+and finite, and an unknown major version is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
-SCHEMA_VERSION = "1.4"
-SCHEMA_MAJOR = "1"
+from journeyman.tasks.field_types import (
+    SCHEMA_MAJOR,
+    SCHEMA_VERSION,
+    DeliverablePath,
+    Finite,
+    OrgName,
+    SchemaVersion,
+    Section,
+    StepName,
+    step_key,
+)
+from journeyman.tasks.task_sections import Agent, ArtifactEntry, Environment, Healthcheck, Verifier, VerifierMode
 
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
-Megabytes = Annotated[int, Field(gt=0, strict=True)]
-Count = Annotated[int, Field(ge=0, strict=True)]
-NetworkMode = Literal["public", "no-network", "allowlist"]
-
-
-def _inside(path: str) -> str:
-    """Refuse a path that could name something outside the directory it is taken from."""
-    if not path or "\0" in path or "\\" in path or ".." in path.split("/") or path.startswith("~"):
-        raise ValueError(f"path {path!r} leaves the sandbox")
-    return path
-
-
-def _relative_inside(path: str) -> str:
-    if path.startswith("/"):
-        raise ValueError(f"path {path!r} leaves the sandbox: it must be relative to /logs/artifacts")
-    return _inside(path)
-
-
-def _known_major(version: str) -> str:
-    if version.split(".")[0] != SCHEMA_MAJOR:
-        raise ValueError(f"unknown schema version; allowed: {SCHEMA_MAJOR}.x (written for {SCHEMA_VERSION})")
-    return version
-
-
-SandboxPath = Annotated[str, AfterValidator(_inside)]
-DeliverablePath = Annotated[str, AfterValidator(_relative_inside)]
-
-
-class Section(BaseModel):
-    """A table of the file. Unknown keys are kept, for the warnings."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
+__all__ = ["SCHEMA_MAJOR", "SCHEMA_VERSION", "Journeyman", "Step", "TaskToml", "unknown_keys"]
 
 
 class Author(Section):
@@ -55,10 +34,10 @@ class Author(Section):
 
 
 class TaskSection(Section):
-    """``[task]``: identity."""
+    """``[task]``: identity. ``name`` is ``org/name``."""
 
-    name: str
-    version: str | None = None
+    name: OrgName
+    version: Annotated[str, Field(min_length=1)] | None = None
     description: str = ""
     authors: tuple[Author, ...] = ()
     keywords: tuple[str, ...] = ()
@@ -72,121 +51,98 @@ class Journeyman(Section):
         inputs: world files that the prompt lists, of all that the agent may open; empty lists every file.
         exit_code: what a non-zero status of the test script means: ``error`` (a verifier error) or ``ignore`` (Harbor's
             rule: a valid reward file counts).
+        grading: ``script``, or ``rubric``: by a judge, from ``tests/rubric.json``.
     """
 
     family: str
     world_id: str
     split: str
     world_digest: str
-    deliverables: Annotated[tuple[DeliverablePath, ...], Field(min_length=1)]
+    deliverables: tuple[DeliverablePath, ...]
     inputs: tuple[str, ...] = ()
     exit_code: Literal["error", "ignore"] = "error"
+    grading: Literal["script", "rubric"] = "script"
+
+    @model_validator(mode="after")
+    def _a_script_grades_named_files(self) -> Journeyman:
+        if not self.deliverables and self.grading == "script":
+            raise ValueError("deliverables names no file; allowed: at least one, except with grading = 'rubric'")
+        return self
 
 
 class Metadata(Section):
-    """``[metadata]``: a free table, of which only our own part is typed."""
+    """``[metadata]``: a free table, of which only our own parts are typed.
+
+    Attributes:
+        reward_range: lowest and highest valid reward of the verifier, for tasks whose rewards are not in [0, 1]; what
+            it gives is mapped onto [0, 1], linearly.
+    """
 
     journeyman: Journeyman | None = None
+    reward_range: tuple[Finite, Finite] | None = None
 
-
-class Agent(Section):
-    timeout_sec: Seconds | None = None
-    user: str | int | None = None
-    network_mode: NetworkMode | None = None
-    allowed_hosts: tuple[str, ...] = ()
-
-
-class Healthcheck(Section):
-    command: str
-    interval_sec: Seconds = 5
-    timeout_sec: Seconds = 30
-    start_period_sec: Annotated[float, Field(ge=0, strict=True)] = 0
-    start_interval_sec: Seconds = 5
-    retries: Count = 3
-
-
-class McpServer(Section):
-    name: str
-    transport: Literal["sse", "streamable-http", "http", "stdio"] = "sse"
-    url: str | None = None
-    command: str | None = None
-    args: tuple[str, ...] = ()
-    headers: dict[str, str] = {}
-
-
-class Environment(Section):
-    build_timeout_sec: Seconds = 600
-    docker_image: str | None = None
-    os: Literal["linux", "windows"] = "linux"
-    cpus: Annotated[float, Field(gt=0, strict=True)] | None = None
-    memory_mb: Megabytes | None = None
-    storage_mb: Megabytes | None = None
-    gpus: Count | None = None
-    gpu_types: tuple[str, ...] = ()
-    tpu: dict[str, Any] | None = None
-    env: dict[str, str] = {}
-    skills_dir: str | None = None
-    workdir: str | None = None
-    network_mode: NetworkMode = "public"
-    allowed_hosts: tuple[str, ...] = ()
-    mcp_servers: tuple[McpServer, ...] = ()
-    healthcheck: Healthcheck | None = None
-    memory: str | None = None
-    storage: str | None = None
-    allow_internet: bool | None = None
-
-
-class Collect(Section):
-    command: str
-    service: str = "main"
-    timeout_sec: Seconds = 60
-    user: str | int | None = None
-
-
-class Verifier(Section):
-    timeout_sec: Seconds = 600
-    env: dict[str, str] = {}
-    user: str | int | None = None
-    environment_mode: Literal["shared", "separate"] | None = None
-    network_mode: NetworkMode | None = None
-    allowed_hosts: tuple[str, ...] = ()
-    environment: Environment | None = None
-    collect: tuple[Collect, ...] = ()
+    @field_validator("reward_range")
+    @classmethod
+    def _the_range_is_one(cls, bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+        if bounds is not None and not bounds[0] < bounds[1]:
+            raise ValueError(f"no range: {bounds[0]} is not below {bounds[1]}")
+        return bounds
 
 
 class Solution(Section):
-    env: dict[str, str] = {}
+    """``[solution]``: environment variables of the oracle."""
+
+    env: dict[str, str] = Field(default_factory=dict)
 
 
-class Artifact(Section):
-    """A file or directory taken from the agent's sandbox when it has ended."""
+class Step(Section):
+    """``[[steps]]``: one of several instructions that follow each other in one environment.
 
-    source: SandboxPath
-    destination: Annotated[str, AfterValidator(_relative_inside)] | None = None
-    exclude: tuple[str, ...] = ()
-    service: str = "main"
+    Attributes:
+        name: its directory below ``steps/``.
+        min_reward: below it the remaining steps are not run: a number for the key ``reward``, or one per key; a missing
+            reward counts as minus infinity.
+    """
 
-
-def _as_artifact(value: Any) -> Any:
-    return {"source": value} if isinstance(value, str) else value
+    name: StepName
+    agent: Agent = Agent()
+    verifier: Verifier = Verifier()
+    min_reward: Finite | dict[str, Finite] | None = None
+    healthcheck: Healthcheck | None = None
+    artifacts: tuple[ArtifactEntry, ...] = ()
 
 
 class TaskToml(Section):
     """The whole file."""
 
-    schema_version: Annotated[str, AfterValidator(_known_major)] = Field(
+    schema_version: SchemaVersion = Field(
         default=SCHEMA_VERSION, validation_alias=AliasChoices("schema_version", "version")
     )
     source: str | None = None
     multi_step_reward_strategy: Literal["mean", "final"] = "mean"
-    artifacts: tuple[Annotated[Artifact, BeforeValidator(_as_artifact)], ...] = ()
+    artifacts: tuple[ArtifactEntry, ...] = ()
     task: TaskSection | None = None
     metadata: Metadata = Metadata()
     agent: Agent = Agent()
     environment: Environment = Environment()
     verifier: Verifier = Verifier()
     solution: Solution = Solution()
-    steps: tuple[dict[str, Any], ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @field_validator("steps")
+    @classmethod
+    def _names_of_steps_differ(cls, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        seen: set[str] = set()
+        for step in steps:
+            if step_key(step.name) in seen:
+                raise ValueError(f"two steps are named {step.name!r} (case and normalisation do not count)")
+            seen.add(step_key(step.name))
+        return steps
+
+    def verifier_mode(self, step: Step | None = None) -> VerifierMode:
+        """Where the verifier of the task, or of a step, runs: its own word, else the task's, else ``shared``."""
+        own = step.verifier.declared_mode if step is not None else None
+        return own or self.verifier.declared_mode or "shared"
 
 
 def unknown_keys(section: Section, prefix: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
