@@ -13,7 +13,7 @@ Part = str | int
 
 
 def key64(seed: int, *parts: Part) -> int:
-    """A 64-bit key for the stream named by ``parts`` under ``seed`` (blake2b of an encoding that no two names share)."""
+    """A 64-bit key for the stream named by ``parts`` under ``seed`` (blake2b; no two names share an encoding)."""
     text = "\x1f".join([str(seed), *(f"{type(p).__name__}:{_escaped(p)}" for p in parts)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 

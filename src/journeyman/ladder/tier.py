@@ -85,6 +85,6 @@ def choose_tier(wanted: str, waive: frozenset[str]) -> Tier:
             )
         lines += [f"sandbox {name} does not keep here: {promise} ({CAPABILITIES[promise]})" for promise in missing]
         if name == "oci" and hierarchy.bases().version == 2:
-            lines.append("CPU time spent in containers is not in the figures: they have groups of their own (cgroup v2)")
+            lines.append("CPU time of containers is not in the figures: they have groups of their own (cgroup v2)")
         return Tier(provider, waive | frozenset(LIMITS).intersection(missing), tuple(lines))
     raise EnvironmentMissing(f"no sandbox tier works here: {'; '.join(lines)}")

@@ -2,7 +2,7 @@
 
 Promise: what the model answered is kept as it came, reasoning and tool-call fields included, so that it can be sent
 back unchanged; every try has a limit and every call a deadline; a service is asked no faster than it allows; each
-answered try is booked in tokens and, where a price is known, in dollars at once; an unknown price is no price, not zero.
+answered try is booked in tokens and, where a price is known, in dollars at once; an unknown price is none, not zero.
 """
 
 from journeyman.engines.openai.engine import OpenaiEngine, TextOnly
