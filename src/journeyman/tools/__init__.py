@@ -10,17 +10,22 @@ from __future__ import annotations
 from journeyman.tools.cache import ReadCache, ReaderBroke, ReadMissing
 from journeyman.tools.calling import TOOLS, call
 from journeyman.tools.protocol import Observation, Tool, ToolContext, ToolRefusal
+from journeyman.tools.sandbox_tools import SandboxTools
+from journeyman.tools.surface import SURFACE, ToolSpec
 from journeyman.tools.toolset import ToolSet
 
 __all__ = [
+    "SURFACE",
     "TOOLS",
     "Observation",
     "ReadCache",
     "ReadMissing",
     "ReaderBroke",
+    "SandboxTools",
     "Tool",
     "ToolContext",
     "ToolRefusal",
     "ToolSet",
+    "ToolSpec",
     "call",
 ]
