@@ -6,11 +6,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
+from collections.abc import Mapping
 
 from journeyman.deadline import Deadline
 from journeyman.sandbox import proctree
 from journeyman.sandbox.cgroup import Group
 from journeyman.sandbox.protocol import KILL_GRACE_S
+from journeyman.sandbox.watch import unwatch, watch
 
 
 class Processes:
@@ -30,6 +33,9 @@ class Processes:
         self._is_wrapped, self._poll_memory_mb = is_wrapped, poll_memory_mb
         self._oom_seen = 0
         self._polled_kills = 0
+        self._looking = threading.Lock()
+        if self.are_polled:
+            watch(self)
 
     @property
     def are_polled(self) -> bool:
@@ -54,13 +60,22 @@ class Processes:
         else:
             proctree.kill_descendants(supervisor, deadline)
 
-    def enforce_memory(self) -> None:
-        """Kill the commands when they hold more resident memory than the limit."""
-        supervisor = self.supervisor()
+    def enforce_memory(self, table: Mapping[int, int] | None = None) -> None:
+        """Kill the commands when they hold more resident memory than the limit; called from any thread.
+
+        Args:
+            table: processes and their parents a moment ago; None looks now.
+        """
         limit_mb = self._poll_memory_mb
-        if supervisor is not None and limit_mb is not None and proctree.resident_bytes(supervisor) > limit_mb << 20:
-            self._polled_kills += 1
-            self.kill_commands()
+        if limit_mb is None or not self._looking.acquire(blocking=False):
+            return  # another thread is looking
+        try:
+            supervisor = self.supervisor() if self.process.poll() is None else None
+            if supervisor is not None and proctree.resident_bytes(supervisor, table) > limit_mb << 20:
+                self._polled_kills += 1
+                self.kill_commands()
+        finally:
+            self._looking.release()
 
     def oom_kills(self) -> int:
         """Kills by the memory limit since the last question."""
@@ -71,6 +86,7 @@ class Processes:
 
     def end(self, deadline: Deadline) -> None:
         """Kill everything. The supervisor is pid 1 of its namespace: the kernel kills the rest before it is gone."""
+        unwatch(self)
         if self.process.poll() is None:
             if not self._is_wrapped:
                 self.kill_commands()  # without a pid namespace they would outlive the supervisor

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from journeyman.deadline import Deadline
@@ -22,12 +23,12 @@ def children(pid: int) -> list[int]:
     except FileNotFoundError:
         if not Path(f"/proc/{pid}").exists():
             return []
-        return sorted(child for child, parent in _parents().items() if parent == pid)
+        return sorted(child for child, parent in parents().items() if parent == pid)
     except OSError:
         return []
 
 
-def _parents() -> dict[int, int]:
+def parents() -> dict[int, int]:
     """Living process -> its parent."""
     found: dict[int, int] = {}
     if not Path("/proc/self").exists():
@@ -42,10 +43,14 @@ def _parents() -> dict[int, int]:
     return found
 
 
-def descendants(pid: int) -> list[int]:
-    """Every living process below ``pid``. Complete for pid 1 of a pid namespace: the kernel hands it every orphan."""
+def descendants(pid: int, table: Mapping[int, int] | None = None) -> list[int]:
+    """Every living process below ``pid``. Complete for pid 1 of a pid namespace: the kernel hands it every orphan.
+
+    Args:
+        table: what ``parents`` gave a moment ago; None looks now.
+    """
     below: dict[int, list[int]] = {}
-    for child, parent in _parents().items():
+    for child, parent in (parents() if table is None else table).items():
         below.setdefault(parent, []).append(child)
     found: list[int] = []
     queue = list(below.get(pid, ()))
@@ -109,10 +114,10 @@ def kill_descendants(pid: int, deadline: Deadline) -> bool:
         time.sleep(0.002)
 
 
-def resident_bytes(pid: int) -> int:
+def resident_bytes(pid: int, table: Mapping[int, int] | None = None) -> int:
     """Resident memory of ``pid`` and everything below it; shared pages count once per process."""
     total = 0
-    for process in (pid, *descendants(pid)):
+    for process in (pid, *descendants(pid, table)):
         with contextlib.suppress(OSError, IndexError):
             total += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
     return total
