@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from journeyman.engines.protocol import TurnResult
-from journeyman.harness.protocol import Harness, StopReason
+from journeyman.harness.protocol import Harness, LoopSampling, StopReason
 from journeyman.tokens.context import Context
-from journeyman.tokens.framing import close_ids, observation_ids, open_context
+from journeyman.tokens.framing import STOP, close_ids, observation_ids, open_context
 from journeyman.tokens.spans import Call, parse_turn
 from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.tools import TOOLS, ToolContext, call
@@ -72,6 +72,12 @@ class Conversation:
         self.turns: list[Turn] = []
         self.stop_reason: StopReason | None = None
         self.answer: str | None = None
+        self.epoch = 0
+
+    @property
+    def sampling(self) -> LoopSampling:
+        """Of the next turn: the same for all."""
+        return LoopSampling(self.harness.max_new_tokens, frozenset({self.tokenizer.special(STOP)}))
 
     def open(self, instruction: str, files: Sequence[str]) -> list[int]:
         """Append the prompt and return it: system, instruction with file names, start of the first turn."""

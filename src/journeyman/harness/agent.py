@@ -1,0 +1,282 @@
+"""The loop every harness for real models shares: tokens, budgets, cut results, the nudge, and contexts begun anew.
+
+It only appends; what a turn means is its actor's business. Inside one epoch the ids of a prompt are those of the prompt
+before it, what was sampled after it, and what ``respond`` returned. Each turn costs what is new in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from journeyman.engines.protocol import TurnResult
+from journeyman.errors import InputError
+from journeyman.harness.act import Act, Actor, AgentTurn, Result
+from journeyman.harness.budget import Spent, exhausted
+from journeyman.harness.cutting import MARKER_TOKENS, MIN_RESULT_TOKENS, SpillFiles, cut, fits
+from journeyman.harness.fresh import FRESH_START, SUMMARY_REQUEST, common_length, summary_turn
+from journeyman.harness.protocol import LoopSampling, StopReason
+from journeyman.harness.spec import HarnessSpec
+from journeyman.tokens.context import Context
+from journeyman.tokens.renderers import Renderer, ToolResult
+from journeyman.tokens.renderers.family import ToolSchema
+
+FRAME_TOKENS = 32
+"""Set aside per result for what the family writes around it."""
+
+Clock = Callable[[], float]
+"""Seconds of working time; only differences count. An executor may stop it while a trial waits for its place."""
+
+
+@dataclass(frozen=True)
+class ContextCost:
+    """What one context of a trial cost, and why the next one began ("" for the last)."""
+
+    spent: Spent
+    left_for: str
+    cost_usd: float | None
+
+
+class AgentLoop:
+    """One running trial. State: its context, its turns, what it spent."""
+
+    def __init__(self, spec: HarnessSpec, renderer: Renderer, actor: Actor, spill: SpillFiles, clock: Clock) -> None:
+        self.spec, self.renderer, self.actor = spec, renderer, actor
+        self.context = Context()
+        self.turns: list[AgentTurn] = []
+        self.stop_reason: StopReason | None = None
+        self.answer: str | None = None
+        self.status: str | None = None
+        self.epoch = 0
+        self.spent = Spent()
+        self.contexts: list[ContextCost] = []
+        self._spill, self._clock, self._started = spill, clock, clock()
+        self._at_start = Spent()  # what was spent when this context began
+        self._messages: list[Mapping[str, str]] = []
+        self._tools: list[ToolSchema] = []
+        self._prompt: list[int] = []
+        self._new = 0  # ids that the engine has not read yet
+        self._redraws = 0
+        self._is_nudged = self._is_summing_up = False
+        self._request_tokens = len(renderer.tokenizer.encode(SUMMARY_REQUEST)) + FRAME_TOKENS
+
+    @property
+    def sampling(self) -> LoopSampling:
+        """Of the next turn."""
+        budget = self.spec.budget
+        limit = self.spec.summary_tokens if self._is_summing_up else budget.max_new_tokens
+        if budget.max_new_tokens_total is not None:
+            limit = max(1, min(limit, budget.max_new_tokens_total - self.spent.sampled_tokens))
+        return LoopSampling(limit, frozenset(self.renderer.stop_ids))
+
+    @property
+    def discarded(self) -> frozenset[int]:
+        """Turns (values of the column ``turn``) that were drawn again: their sampled tokens have mask 0 in training."""
+        return frozenset(turn.number for turn in self.turns if turn.discarded)
+
+    def open(self, instruction: str, files: Sequence[str]) -> list[int]:
+        """Append the prompt and return it.
+
+        Raises:
+            InputError: the family states a date and the spec has none, it cannot offer tools, or the prompt leaves no
+                room for a turn.
+        """
+        self._started = self._clock()
+        self._messages, self._tools = self.actor.opening(instruction, files)
+        self._prompt = self.renderer.open(self._messages, self._tools, today=self.spec.today)
+        self.context.append_prompt(self._prompt)
+        self._new = len(self._prompt)
+        if self._room() < 0:
+            problem = f"the prompt has {len(self._prompt)} tokens and leaves no room for a turn"
+            raise InputError("budget.context_tokens", problem, hint="give a larger context, or offer fewer tools")
+        return list(self._prompt)
+
+    def respond(self, result: TurnResult) -> list[int] | None:
+        """Take one sampled turn; see ``Loop.respond``."""
+        if self.stop_reason is not None:
+            return None
+        self._take(result)
+        if self._is_summing_up:
+            return self._after_summary(result)
+        began, epoch = self._clock(), self.epoch
+        act = self.actor.act(
+            result.ids,
+            cut=result.finish != "stop",
+            redraws_left=self.spec.max_regenerations - self._redraws,
+            calls_left=self._calls_left(),
+        )
+        elapsed_s = self._clock() - began
+        self.spent.tool_calls += act.executed
+        self.spent.working_s = self._clock() - self._started
+        if act.again:
+            return self._draw_again(result, act)
+        self._redraws = 0
+        self.answer, self.status = act.answer, act.status
+        appended, fields = self._follow(result, act)
+        self._keep(result, act, epoch=epoch, elapsed_s=elapsed_s, **fields)
+        return appended
+
+    def _follow(self, result: TurnResult, act: Act) -> tuple[list[int] | None, dict[str, object]]:
+        """What comes after a turn that stays: the end, or the ids before the next turn; and facts for its record."""
+        if act.answer is not None:
+            return self._stop("answered"), {"observation": ""}
+        reason = "limit.malformed" if act.ends else exhausted(self.spec.budget, self.spent)
+        if reason is not None:
+            return self._stop(reason), {}
+        here = self.spent.since(self._at_start).tool_calls
+        limit = self.spec.budget.calls_per_context
+        if limit is not None and here >= limit:
+            return self._at_limit("limit.calls", result, act), {}
+        return self._bridge(result, act)
+
+    def _bridge(self, result: TurnResult, act: Act) -> tuple[list[int] | None, dict[str, object]]:
+        room = self._room() - FRAME_TOKENS * (1 + len(act.results))
+        share = room // max(1, len(act.results) + (act.user is not None))
+        if share < MIN_RESULT_TOKENS and not self._are_short(act, room):
+            return self._at_limit("limit.context", result, act), {}
+        limit = min(self.spec.max_result_tokens, max(share, MIN_RESULT_TOKENS))
+        results, cuts = self._cut(act.results, limit)
+        bridge = self.renderer.after(result.ids, results=results, user=act.user)
+        nudge = self._nudge(len(self.context) + len(bridge.ids))
+        if nudge is not None:
+            bridge = self.renderer.after(result.ids, results=results, user=act.user, nudge=nudge)
+        if len(bridge.ids) > self._room():
+            return self._at_limit("limit.context", result, act), {}
+        self._is_nudged = self._is_nudged or nudge is not None
+        facts: dict[str, object] = {"cut_results": cuts, "nudged": nudge is not None}
+        return self._append(bridge.forced, bridge.observed), facts
+
+    def _append(self, forced: Sequence[int], observed: Sequence[int]) -> list[int]:
+        self.context.append_forced(forced)
+        self.context.append_observation(observed)
+        self._new = len(forced) + len(observed)
+        return [*forced, *observed]
+
+    def _cut(self, results: Sequence[Result], limit: int) -> tuple[list[ToolResult], int]:
+        tokenizer = self.renderer.tokenizer
+        shown: list[ToolResult] = []
+        cuts = 0
+        for result in results:
+            text = result.text
+            if not fits(tokenizer, text, limit):
+                text = cut(tokenizer, text, limit, result.spill or self._spill.keep(text))
+                cuts += 1
+            shown.append(ToolResult(text, result.name))
+        return shown, cuts
+
+    def _nudge(self, used: int) -> str | None:
+        """The notice, once a trial."""
+        whole = self.spec.budget.context_tokens
+        if not self.spec.nudge or self._is_nudged or used < self.spec.nudge_share * whole:
+            return None
+        return (
+            f"[notice: {used} of {whole} context tokens are used ({100 * used // whole} %). "
+            "Finish what matters most and give your final answer before the rest runs out.]"
+        )
+
+    def _room(self) -> int:
+        """Tokens that may still be appended before the next turn."""
+        reserve = self.spec.summary_tokens + self._request_tokens if self.spec.at_limit == "compact" else 0
+        return self.spec.budget.context_tokens - len(self.context) - self.sampling.max_new_tokens - reserve
+
+    def _are_short(self, act: Act, room: int) -> bool:
+        texts = [*(result.text for result in act.results), act.user or ""]
+        return fits(self.renderer.tokenizer, "\n".join(texts), room) if room > 0 else False
+
+    def _calls_left(self) -> int | None:
+        budget = self.spec.budget
+        here = self.spent.since(self._at_start).tool_calls
+        limits = [(budget.max_tool_calls, self.spent.tool_calls), (budget.calls_per_context, here)]
+        left = [limit - used for limit, used in limits if limit is not None]
+        return min(left) if left else None
+
+    def _take(self, result: TurnResult) -> None:
+        versions = [span.version for span in result.spans for _ in range(span.start, span.end)]
+        self.spent.turns += 1
+        self.spent.sampled_tokens += len(result.ids)
+        self.spent.prompt_tokens += self._new
+        self.spent.cached_tokens += len(self.context) - self._new
+        self.spent.working_s = self._clock() - self._started
+        self.context.append_sampled(result.ids, result.logprobs, versions or result.version)
+
+    def _draw_again(self, result: TurnResult, act: Act) -> list[int] | None:
+        self._keep(result, act, discarded=True)
+        self._redraws += 1
+        reason = exhausted(self.spec.budget, self.spent)
+        if reason is not None:
+            return self._stop(reason)
+        self.context.open_segment(len(self.context) - len(result.ids), "regenerated")
+        self.epoch += 1
+        self._new = 0
+        return self.context.ids
+
+    def _at_limit(self, reason: StopReason, result: TurnResult, act: Act) -> list[int] | None:
+        begun = len(self.contexts)
+        if self.spec.at_limit == "stop" or begun >= self.spec.max_fresh_contexts:
+            return self._stop(reason)
+        if self.spec.at_limit == "clear-and-retry":
+            self.actor.begin_again()
+            note = FRESH_START.format(number=begun + 2, last=1 + self.spec.max_fresh_contexts)
+            return self._begin([*self._messages, {"role": "user", "content": note}], "clear-and-retry")
+        whole = self.spec.budget.context_tokens
+        room = whole - len(self.context) - self.spec.summary_tokens - self._request_tokens - FRAME_TOKENS
+        limit = room // max(1, len(act.results)) - FRAME_TOKENS
+        if limit >= MIN_RESULT_TOKENS:
+            results, _ = self._cut(act.results, min(limit, self.spec.max_result_tokens))
+        else:
+            results = [self._left_out(item, limit) for item in act.results]
+        bridge = self.renderer.after(result.ids, results=results, user=SUMMARY_REQUEST)
+        if len(self.context) + len(bridge.ids) + self.spec.summary_tokens > whole:
+            return self._stop(reason)
+        self._is_summing_up = True
+        return self._append(bridge.forced, bridge.observed)
+
+    def _left_out(self, result: Result, limit: int) -> ToolResult:
+        if fits(self.renderer.tokenizer, result.text, max(0, limit)):
+            return ToolResult(result.text, result.name)
+        where = (result.spill or self._spill.keep(result.text)) if limit > MARKER_TOKENS // 2 else None
+        return ToolResult(f"[left out{f': it is in {where}' if where else ''}]", result.name)
+
+    def _after_summary(self, result: TurnResult) -> list[int] | None:
+        self._is_summing_up = False
+        self._keep(result, Act(), is_summary=True)
+        reason = exhausted(self.spec.budget, self.spent)
+        if reason is not None:
+            return self._stop(reason)
+        parsed = self.renderer.parse(result.ids, {}, truncated=result.finish != "stop")
+        summary = (parsed.content or parsed.text).strip()
+        return self._begin([*self._messages, summary_turn(summary)], "compact")
+
+    def _begin(self, messages: Sequence[Mapping[str, str]], reason: str) -> list[int] | None:
+        """Go on in a context of its own; what both contexts begin with is stored once."""
+        self._close_context(reason)
+        ids = self.renderer.open(messages, self._tools, today=self.spec.today)
+        shared = common_length(self._prompt, ids)
+        self.context.open_segment(shared, reason)
+        self.context.append_prompt(ids[shared:])
+        self._prompt, self._new, self._redraws = ids, len(ids) - shared, 0
+        self.epoch += 1
+        if self._room() < 0:
+            return self._stop("limit.context")
+        return list(ids)
+
+    def _close_context(self, reason: str) -> None:
+        spent = self.spent.since(self._at_start)
+        self.contexts.append(ContextCost(spent, reason, spent.cost_usd(self.spec.budget.prices)))
+        self._at_start = self.spent.copy()
+
+    def _keep(self, result: TurnResult, act: Act, **fields: object) -> None:
+        texts = [*(item.text for item in act.results), *([act.user] if act.user is not None else [])]
+        facts: dict[str, object] = {
+            "observation": "\n".join(texts),
+            "number": self.context.turns,
+            "epoch": self.epoch,
+            "repaired": act.repaired,
+            **fields,
+        }
+        self.turns.append(AgentTurn(len(result.ids), result.finish, act.calls, act.malformed, **facts))  # type: ignore[arg-type]
+
+    def _stop(self, reason: StopReason) -> list[int] | None:
+        self.stop_reason = reason
+        self._close_context("")
+        return None
