@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 )
 @click.argument("run")
 @click.option("--to", help="Directory or fsspec URL for the parts; without it they stay in the run.")
-@click.option("--as", "format_name", default="parquet", show_default=True, help="parquet, atif or prime-rl.")
-@click.option("--out", help="Directory or URL for atif and prime-rl files; default: RUN/exports/FORMAT.")
+@click.option("--as", "format_name", default="parquet", show_default=True, help="parquet, atif, harbor or prime-rl.")
+@click.option("--out", help="Directory or URL for the exported files; default: RUN/exports/FORMAT.")
 @click.option("--model", type=click.Path(path_type=Path), help="Model directory whose tokenizer turns ids into text.")
 @click.option("--index", type=click.Path(path_type=Path), help="Where the index lies, when not in the run.")
 def pack(

@@ -122,8 +122,11 @@ def read_plain_file(path: Path, max_bytes: int = MAX_REWARD_FILE_BYTES) -> bytes
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
     with os.fdopen(handle, "rb") as file:
-        return file.read(max_bytes + 1) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+        return file.read(max_bytes + 1)
 
 
 def _text(data: bytes, name: str) -> str:

@@ -101,6 +101,8 @@ def _step(
         if attempted:
             result["source_call_id"] = step["tool_calls"][-1]["tool_call_id"]
         step["observation"] = {"results": [result]}
+    if len(versions) > 1:
+        step["metrics"]["extra"]["token_versions"] = call.version[policy].tolist()
     if turn.get("malformed"):
         step["extra"] = {"malformed": list(turn["malformed"])}
     return step

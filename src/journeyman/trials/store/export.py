@@ -11,6 +11,7 @@ from pathlib import Path
 
 from journeyman.errors import InputError, nearest
 from journeyman.trials.store.atif import Decode, atif_document
+from journeyman.trials.store.harbor_jobs import write_harbor
 from journeyman.trials.store.place import is_url, place_at
 from journeyman.trials.store.run import Run, open_run
 from journeyman.trials.store.samples import sample_lines
@@ -94,5 +95,6 @@ def write_samples(run: Run, out: str | Path, decode: Decode | None) -> tuple[int
 
 FORMATS: dict[str, Callable[[Run, str | Path, Decode | None], tuple[int, int]]] = {
     "atif": write_atif,
+    "harbor": write_harbor,
     "prime-rl": write_samples,
 }
