@@ -156,6 +156,11 @@ class Grading:
         self._portions.append(self._pool.submit(_judge, portion, self._grader))
 
 
+def answer_file(answer: str) -> bytes:
+    """The deliverable that holds a final answer."""
+    return json.dumps({"answer": answer}).encode()
+
+
 def final_attempts(trials: Sequence[Trial]) -> list[Trial]:
     """The attempt of each request that counts, in the order of the requests."""
     last: dict[str, Trial] = {}
@@ -166,7 +171,7 @@ def final_attempts(trials: Sequence[Trial]) -> list[Trial]:
 
 def _ended(request: TrialRequest, conversation: Conversation, error: BaseException | None, attempt: int) -> Trial:
     answer = conversation.answer
-    artifacts = None if answer is None else {DELIVERABLE: json.dumps({"answer": answer}).encode()}
+    artifacts = None if answer is None else {DELIVERABLE: answer_file(answer)}
     trial = Trial(
         request,
         conversation.turns,

@@ -17,7 +17,17 @@ from journeyman.tasks.verdict import Verdict
 
 OutcomeClass = Literal["solved", "failed", "malformed_deliverable", "system_error", "verifier_error", "cancelled"]
 
-StopReason = Literal["answered", "limit.turns", "limit.tokens", "limit.context", "limit.calls", "limit.time", "error"]
+StopReason = Literal[
+    "answered",
+    "limit.turns",
+    "limit.tokens",
+    "limit.context",
+    "limit.calls",
+    "limit.time",
+    "limit.cost",
+    "limit.malformed",
+    "error",
+]
 """Why an agent's loop ended. ``limit.time`` is declared working time, not a supervisor's wall clock."""
 
 STOP_REASONS: tuple[StopReason, ...] = get_args(StopReason)
@@ -52,6 +62,7 @@ _ROWS = (
     ErrorPolicy("agent_refused_task", False, True, True, "the policy declined the task"),
     ErrorPolicy("sandbox_failed", True, False, False, "a sandbox did not start, died or missed a deadline"),
     ErrorPolicy("tool_host_failed", True, False, False, "the machinery behind a tool broke or missed a deadline"),
+    ErrorPolicy("trial_lost", True, False, False, "the process of a trial, or its supervisor, was killed"),
     ErrorPolicy("engine_failed", True, False, False, "the engine broke or missed a deadline"),
     ErrorPolicy("model_provider_failed", True, True, False, "a remote model failed for now: rate, network, server"),
     ErrorPolicy("model_request_refused", False, True, False, "a remote model refused the request, or money ran out"),
@@ -97,12 +108,36 @@ class SupervisorDeadline(DeadlinePassed):
     cause = "deadline_passed"
 
 
+class TrialLost(SystemFault):
+    """The process of a trial ended without a result: it, its supervisor or its node was killed."""
+
+    cause = "trial_lost"
+
+
+class RemoteFault(SystemFault):
+    """An error that escaped in another process, with the row that its type has in the table.
+
+    Args:
+        type_name: class name of the error.
+        message: its text.
+        cause: key of ``OUTCOMES``.
+    """
+
+    def __init__(self, type_name: str, message: str, cause: str) -> None:
+        self.type_name, self.message = type_name, message
+        self.row = OUTCOMES.get(cause, OUTCOMES["unclassified"])
+        super().__init__(f"{type_name}: {message}")
+
+
 def classify(error: BaseException) -> OutcomeRow:
     """The row of an error, by its type alone.
 
-    Order: cancellation; the ``cause`` its type declares; a bare ``DeadlinePassed``; unwritable storage; other errors of
-    our own, which are set-up faults; everything else is ``unclassified``, never the policy's failure.
+    Order: what another process found already; cancellation; the ``cause`` its type declares; a bare
+    ``DeadlinePassed``; unwritable storage; other errors of our own, which are set-up faults; everything else is
+    ``unclassified``, never the policy's failure.
     """
+    if isinstance(error, RemoteFault):
+        return error.row
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
         return OUTCOMES["cancelled"]
     if isinstance(error, SystemFault | BudgetExhausted) and error.cause != "unclassified":

@@ -1,0 +1,147 @@
+"""The attempts that run now, as the owner keeps them: tokens told so far, what was reported, how each one ended."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from dataclasses import fields as fields_of
+from pathlib import Path
+from typing import Any
+
+from journeyman.harness import Turn
+from journeyman.harness.conversation import AttemptedCall
+from journeyman.tokens.context import Columns
+from journeyman.trials.executors.protocol import Exit, Ticket
+from journeyman.trials.executors.wire import Message, Parser, columns_of_blobs
+from journeyman.trials.outcome import OUTCOMES, STOP_REASONS, RemoteFault, SupervisorDeadline, TrialLost, classify
+from journeyman.trials.record import Trial
+from journeyman.trials.store.columns import calls_of, has_turn, joined
+from journeyman.trials.store.hot import HotTrial
+
+
+@dataclass(frozen=True)
+class TurnRecord:
+    """A turn of another harness than ``Conversation``'s, as its record says."""
+
+    facts: dict[str, Any]
+
+    def record(self) -> dict[str, Any]:
+        return self.facts
+
+
+@dataclass
+class Attempt:
+    """One attempt under way.
+
+    Attributes:
+        number: names it towards the launcher.
+        ticket: what it was told.
+        connection: to its process; None before it arrived and after it closed.
+        hot: its open trial in the store, or None.
+        turns_asked: model calls so far.
+        report: its ``ended`` message, or None.
+        error: what ended it from outside; outranks the report.
+    """
+
+    number: int
+    ticket: Ticket
+    hot: HotTrial | None = None
+    connection: socket.socket | None = None
+    parser: Parser = field(default_factory=Parser)
+    turns_asked: int = 0
+    report: Message | None = None
+    error: Exception | None = None
+    columns: list[Columns] = field(default_factory=list)
+    pending: list[Columns] = field(default_factory=list)
+
+    @property
+    def trial_id(self) -> str:
+        return self.ticket.request.trial_id
+
+    def tell(self, blobs: list[bytes]) -> None:
+        """Take tokens in; whole model calls are acknowledged by the store at once. Raises LinkBroken, StorageError."""
+        news = columns_of_blobs(blobs[:6])
+        self.columns.append(news)
+        if self.hot is None:
+            return
+        self.pending.append(news)
+        calls = calls_of(joined(self.pending))
+        self.pending = [calls.pop()] if calls and not has_turn(calls[-1]) else []
+        for call in calls:
+            self.hot.append_call(call)
+
+    def flush(self) -> None:
+        """Store what no turn followed."""
+        if self.hot is not None and self.pending:
+            rest = joined(self.pending)
+            self.pending = []
+            if len(rest.ids):
+                self.hot.append_call(rest)
+
+    def trial(self, exit_: Exit) -> Trial:
+        """The attempt as it ended; its outcome follows once it is graded."""
+        error = self.error or self._error(exit_)
+        head: dict[str, Any] = self.report.head if self.report is not None else {}
+        stop = str(head.get("stop_reason", "error"))
+        row = classify(error) if error is not None else OUTCOMES["none"]
+        return Trial(
+            self.ticket.request,
+            [turn_of(record) for record in head.get("turns", ())],
+            joined(self.columns),
+            "error" if error is not None or stop not in STOP_REASONS else stop,
+            self.artifacts() if row.grade else None,
+            self.ticket.attempt,
+            _named(error) if error is not None else None,
+        )
+
+    def fault(self, exit_: Exit) -> Exception | None:
+        """What broke, or None."""
+        return self.error or self._error(exit_)
+
+    def artifacts(self) -> dict[str, bytes] | None:
+        """Deliverables that were reported."""
+        names = self.report.head.get("artifacts") if self.report is not None else None
+        if names is None or self.report is None:
+            return None
+        return dict(zip((str(name) for name in names), self.report.blobs[6:], strict=True))
+
+    def _error(self, exit_: Exit) -> Exception | None:
+        if self.report is not None:
+            told = self.report.head.get("error")
+            return RemoteFault(str(told[0]), str(told[1]), str(told[2])) if told else None
+        if exit_.why == "deadline":
+            return SupervisorDeadline(f"attempt {self.ticket.attempt} of {self.trial_id}", self.ticket.whole_s)
+        return TrialLost(f"attempt {self.ticket.attempt} of {self.trial_id} ended without a report: {exit_.detail}")
+
+
+def open_hot(root: Path | None, ticket: Ticket) -> HotTrial | None:
+    """The attempt's place in the store of a run; None where nothing is stored."""
+    if root is None:
+        return None
+    request = ticket.request
+    hot = HotTrial(root, request.trial_id, ticket.attempt)
+    hot.event(
+        "started",
+        task_id=request.task.id,
+        world_id=request.task.world_id,
+        family=request.task.family,
+        split=request.task.split,
+        harness=request.harness.name,
+        sample=request.sample,
+        temperature=request.temperature,
+    )
+    return hot
+
+
+def turn_of(record: dict[str, Any]) -> Turn:
+    """A turn from its record."""
+    if set(record) != {f.name for f in fields_of(Turn)}:
+        return TurnRecord(record)  # type: ignore[return-value]
+    calls = tuple(AttemptedCall(**call) for call in record["calls"])
+    return Turn(**{**record, "calls": calls, "malformed": tuple(record["malformed"])})
+
+
+def _named(error: Exception) -> tuple[str, str]:
+    if isinstance(error, RemoteFault):
+        return error.type_name, error.message
+    return type(error).__name__, str(error)

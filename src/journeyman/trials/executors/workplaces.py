@@ -1,0 +1,157 @@
+"""Workplaces by name: what attempts share below one supervisor, made there from plain arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from journeyman.digest import sha256
+from journeyman.engines.protocol import TurnResult
+from journeyman.harness import Conversation, Harness
+from journeyman.harness.protocol import Loop, LoopSampling, StopReason, TurnRecord
+from journeyman.sandbox import PROVIDERS
+from journeyman.sandbox.protocol import AgentEnvironment, Mount, Provider, Sandbox, SandboxSpec
+from journeyman.tasks.task import Task
+from journeyman.tokens.context import Context
+from journeyman.tokens.tokenizer import Tokenizer
+from journeyman.tools import ReadCache, ToolContext
+from journeyman.trials.executors.protocol import Desk, Ticket, WorkplaceRecipe
+
+LOGS = "/tmp/logs"
+"""Where an agent leaves deliverables: a writable place of its sandbox, named by ``$LOGS_DIR``."""
+SOLUTION = "/solution"
+
+
+class Scripted:
+    """A loop without a model: the task's own solution, or nothing at all. Its context stays empty."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.context, self.answer, self.epoch = Context(), None, 0
+        self.turns: list[TurnRecord] = []
+        self.stop_reason: StopReason | None = None
+        self.sampling = LoopSampling(1, frozenset())
+        self._act = act
+
+    context: Context
+    answer: str | None
+
+    def open(self, instruction: str, files: Sequence[str]) -> list[int]:
+        """Act at once; the loop is over then."""
+        self._act()
+        self.stop_reason = "answered"
+        return []
+
+    def respond(self, result: TurnResult) -> list[int] | None:
+        return None
+
+
+class TaskPlace:
+    """Desks for task directories: a sandbox with the task's world, and the loop of the request's harness.
+
+    Args:
+        label: owner of every sandbox.
+        provider: key of ``sandbox.PROVIDERS``.
+        environment, digest: the agent environment, built before; "" for none.
+        policy: ``model``, or ``oracle`` (the task's solution) or ``noop`` (nothing), which need no engine.
+        tokenizer: of the model; "" where there is none.
+        reads: the filled read cache's directory; "" where there is none.
+        max_context: tokens a trial may hold.
+        with_sandbox: False for trusted tasks whose tools are pure: then no attempt has a sandbox of its own.
+        memory_mb, pids, waive: of each sandbox.
+    """
+
+    def __init__(
+        self,
+        *,
+        label: str,
+        provider: str = "bwrap",
+        environment: str = "",
+        digest: str = "",
+        policy: str = "model",
+        tokenizer: str = "",
+        reads: str = "",
+        max_context: int = 640,
+        with_sandbox: bool = True,
+        memory_mb: int = 512,
+        pids: int = 64,
+        waive: Sequence[str] = (),
+    ) -> None:
+        self.label, self.policy, self.max_context = label, policy, max_context
+        self.provider: Provider = PROVIDERS[provider]()
+        self.environment = AgentEnvironment(Path(environment), digest) if environment else None
+        self.with_sandbox = with_sandbox or policy != "model"
+        self._memory_mb, self._pids, self._waive = memory_mb, pids, frozenset(waive)
+        self._tokenizer = Tokenizer(Path(tokenizer)) if tokenizer else None
+        self._reads = self._read_cache(reads)
+        self._files: dict[str, Mapping[str, str]] = {}
+
+    def _read_cache(self, directory: str) -> ReadCache | None:
+        if not directory or self.environment is None:
+            return None
+        cache = ReadCache(Path(directory), self.provider, self.environment, self.label, waive=self._waive)
+        for path in sorted(Path(directory).glob("*.json")):
+            if path.stem != "manifest":
+                cache.tree(path.stem)  # read before the forks, so that attempts share it
+        return cache
+
+    def open(self, ticket: Ticket) -> Desk:
+        """See ``Workplace.open``."""
+        if not self.with_sandbox:
+            return Desk(self._conversation(ticket), None, provider=self.provider)
+        sandbox = self.provider.create(self._spec(ticket.request.task), deadline_s=ticket.limits.start_s)
+        try:
+            return Desk(self._loop(ticket, sandbox), sandbox, provider=self.provider, logs=LOGS)
+        except BaseException:
+            sandbox.destroy(deadline_s=ticket.limits.stop_s)
+            raise
+
+    def _loop(self, ticket: Ticket, sandbox: Sandbox) -> Loop:
+        if self.policy == "model":
+            return self._conversation(ticket)
+        if self.policy == "noop":
+            return Scripted(lambda: None)
+        limit_s = ticket.limits.agent(ticket.request.task.agent_timeout_s)
+
+        def solve() -> None:
+            sandbox.exec(["sh", f"{SOLUTION}/solve.sh"], deadline_s=limit_s)
+
+        return Scripted(solve)
+
+    def _conversation(self, ticket: Ticket) -> Conversation:
+        harness: Harness = ticket.request.harness
+        if self._tokenizer is None:
+            raise ValueError("a conversation needs a tokenizer")
+        return Conversation(harness, self._tokenizer, self.tools(ticket.request.task), self.max_context)
+
+    def tools(self, task: Task) -> ToolContext:
+        """The pure tools of a task's world."""
+        if self._reads is None:
+            raise ValueError("the tools of this harness need a read cache")
+        if task.world_digest not in self._files:
+            files = {path.name: sha256(path.read_bytes()) for path in sorted(task.world.iterdir())}
+            self._files[task.world_digest] = files
+        return ToolContext(files=self._files[task.world_digest], reads=self._reads)
+
+    def _spec(self, task: Task) -> SandboxSpec:
+        mounts = [Mount(task.world.absolute(), "/ws", overlay=True)] if task.world.is_dir() else []
+        env = {"LOGS_DIR": LOGS}
+        if self._reads is not None:
+            mounts.append(Mount(self._reads.directory, "/cache"))
+            env["CACHE_DIR"] = "/cache"
+        if self.policy == "oracle":
+            mounts.append(Mount((task.path / "solution").absolute(), SOLUTION))
+        return SandboxSpec(
+            label=self.label,
+            mounts=tuple(mounts),
+            environment=self.environment,
+            env=env,
+            memory_mb=self._memory_mb,
+            pids=self._pids,
+            waive=self._waive,
+        )
+
+
+def task_place(**arguments: Any) -> WorkplaceRecipe:
+    """The recipe of a ``TaskPlace``."""
+    return WorkplaceRecipe("journeyman.trials.executors.workplaces:TaskPlace", arguments)
