@@ -1,0 +1,107 @@
+"""Keeps secrets out of what is written and shown: the values of named variables, and text that is shaped like a key.
+
+What the policy sampled is never touched: tokens are the truth. What is redacted is text about it: events, errors,
+prompts on a page, reports. A replacement says what stood there, ``[secret OPENAI_API_KEY]`` or ``[secret sk-...]``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+#: Words in a variable's name that make its value a secret.
+SECRET_NAME = re.compile(
+    r"(API_?KEY|ACCESS_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_?KEY|CONNECTION_STRING)s?(_\w+)?$",
+    re.IGNORECASE,
+)
+#: A shorter value is no secret, and replacing it would tear ordinary text.
+MIN_SECRET_CHARS = 8
+
+#: Shapes of keys: what each is replaced by, and its pattern. Prefixes are public; no other text has them by accident.
+SHAPES: dict[str, re.Pattern[str]] = {
+    "sk-...": re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"),
+    "hf_...": re.compile(r"\bhf_[A-Za-z0-9]{16,}"),
+    "github token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
+    "AWS key id": re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    "Google key": re.compile(r"\bAIza[A-Za-z0-9_-]{30,}"),
+    "Slack token": re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,}"),
+    "JWT": re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    "private key": re.compile(
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+    ),
+    "bearer": re.compile(r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{12,}"),
+    "password in a URL": re.compile(r"(?<=://)[^/\s:@]+:[^/\s:@]+(?=@)"),
+}
+
+
+def secrets_of(environment: Mapping[str, str] | None = None, names: Iterable[str] = ()) -> dict[str, str]:
+    """Secret value -> its name: of variables that are named, or whose name says so.
+
+    Args:
+        environment: by default the process's own.
+        names: further variables, whatever they are called.
+    """
+    given = os.environ if environment is None else environment
+    wanted = set(names)
+    return {
+        value: name
+        for name, value in given.items()
+        if len(value) >= MIN_SECRET_CHARS and (name in wanted or SECRET_NAME.search(name))
+    }
+
+
+class Redactor:
+    """Replaces secrets in texts. Immutable; safe to share between threads.
+
+    Args:
+        secrets: values, or value -> name.
+        shapes: also replace what is shaped like a key.
+    """
+
+    def __init__(self, secrets: Mapping[str, str] | Iterable[str] = (), *, shapes: bool = True) -> None:
+        named = dict(secrets) if isinstance(secrets, Mapping) else dict.fromkeys(secrets, "given")
+        forms: dict[str, str] = {}
+        for value, name in named.items():
+            if len(value) >= MIN_SECRET_CHARS:
+                for form in _forms(value):
+                    forms.setdefault(form, name)
+        self._names = forms
+        longest_first = sorted(forms, key=len, reverse=True)  # one value may be a part of another
+        self._values = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+        self._shapes = SHAPES if shapes else {}
+
+    @classmethod
+    def of_environment(cls, names: Iterable[str] = ()) -> Redactor:
+        """For the secrets that this process holds now."""
+        return cls(secrets_of(names=names))
+
+    def __call__(self, text: str) -> str:
+        """``text`` without secrets."""
+        if self._values is not None:
+            text = self._values.sub(lambda found: f"[secret {self._names[found.group(0)]}]", text)
+        for name, pattern in self._shapes.items():
+            text = pattern.sub(f"[secret {name}]", text)
+        return text
+
+    def data(self, value: Any) -> Any:
+        """JSON-able ``value`` with every text in it redacted, keys of objects too; everything else as it is."""
+        if isinstance(value, str):
+            return self(value)
+        if isinstance(value, Mapping):
+            return {self(str(key)): self.data(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.data(item) for item in value]
+        return value
+
+
+def _forms(value: str) -> Iterable[str]:
+    """How a value may stand in a file: as it is, in JSON, in a URL."""
+    import json
+    from urllib.parse import quote
+
+    yield value
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield quote(value, safe="")
