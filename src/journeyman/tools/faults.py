@@ -178,6 +178,11 @@ class FaultyTools:
         """As the real tools give them."""
         return self.tools.descriptions
 
+    @property
+    def contracts(self) -> Mapping[str, str]:
+        """As the real tools give them; empty where they give none."""
+        return getattr(self.tools, "contracts", {})
+
     def call(self, name: str, arguments: Mapping[str, Any], *, deadline_s: float = 60.0) -> Observation:
         """See ``ToolSet.call``. Nothing that is injected is an exception: the policy sees it and may recover."""
         index = self._calls[name]

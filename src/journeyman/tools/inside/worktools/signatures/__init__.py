@@ -7,8 +7,9 @@ one surface in training and in evaluation; ``search``, ``web``, ``academic`` and
 from __future__ import annotations
 
 from .apps import CALENDAR, CHAT, MAIL
+from .decks import PRESENTATIONS
 from .finding import ACADEMIC, CODE, OUTPUT, SEARCH, WEB
-from .office import DOCUMENTS, PRESENTATIONS, SPREADSHEETS
+from .office import DOCUMENTS, SPREADSHEETS
 from .plain import FILESYSTEM, PDFS
 from .signature import Signature as Signature
 

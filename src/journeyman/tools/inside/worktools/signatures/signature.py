@@ -99,3 +99,11 @@ def grid(description: str) -> Schema:
 FILE: Schema = text("path of the file, from the top of the world, e.g. /reports/model.xlsx")
 DIRECTORY: Schema = text("directory in which the file is made, e.g. /")
 FILE_NAME: Schema = text("name of the new file; its suffix is added when missing")
+
+COLOR: Schema = text("RRGGBB")
+CHANGE_IMAGE: dict[str, Schema] = {
+    "rotation": number("degrees clockwise, for rotate"),
+    "flip": text("for flip", enum=["horizontal", "vertical"]),
+    "brightness": number("factor, 1 leaves it", minimum=0, maximum=10),
+    "contrast": number("factor, 1 leaves it", minimum=0, maximum=10),
+}
