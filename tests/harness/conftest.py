@@ -89,6 +89,14 @@ def open_shell(bwrap: Provider, request: pytest.FixtureRequest) -> Iterator[Call
     yield from opener(bwrap, request)
 
 
+@pytest.fixture(scope="module")
+def shared_shell(bwrap: Provider) -> Iterator[Sandbox]:
+    """One sandbox with a shell for many examples of a property."""
+    sandbox = bwrap.create(SandboxSpec(f"harness-{os.getpid()}-shared", waive=waived(bwrap)))
+    yield sandbox
+    sandbox.destroy()
+
+
 @pytest.fixture
 def open_terminal(with_terminals: Provider, request: pytest.FixtureRequest) -> Iterator[Callable[..., Sandbox]]:
     """The same where a terminal can be opened."""

@@ -52,6 +52,10 @@ class Opened:
         """A turn with one call."""
         return self.renderer.demonstrate(Demonstration(calls=(ToolUse(name, arguments),)))
 
+    def two(self, name: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> Demonstration:
+        """Two calls of a tool, for families that can make two."""
+        return Demonstration(calls=(ToolUse(name, first), ToolUse(name, second)))
+
     def say(self, content: str) -> Written:
         """A turn with text only."""
         return self.renderer.demonstrate(Demonstration(content=content))

@@ -24,6 +24,9 @@ from journeyman.tokens.renderers.family import ToolSchema
 FRAME_TOKENS = 32
 """Set aside per result for what the family writes around it."""
 
+KEPT_CHARS = 10_000
+"""Of results that were not shown any more because the context or the trial ended, what is kept in the record."""
+
 Clock = Callable[[], float]
 """Seconds of working time; only differences count. An executor may stop it while a trial waits for its place."""
 
@@ -143,7 +146,8 @@ class AgentLoop:
         if len(bridge.ids) > self._room():
             return self._at_limit("limit.context", result, act), {}
         self._is_nudged = self._is_nudged or nudge is not None
-        facts: dict[str, object] = {"cut_results": cuts, "nudged": nudge is not None}
+        shown = "\n".join([*(item.text for item in results), *([act.user] if act.user is not None else [])])
+        facts: dict[str, object] = {"observation": shown, "cut_results": cuts, "nudged": nudge is not None}
         return self._append(bridge.forced, bridge.observed), facts
 
     def _append(self, forced: Sequence[int], observed: Sequence[int]) -> list[int]:
@@ -266,9 +270,9 @@ class AgentLoop:
         self._at_start = self.spent.copy()
 
     def _keep(self, result: TurnResult, act: Act, **fields: object) -> None:
-        texts = [*(item.text for item in act.results), *([act.user] if act.user is not None else [])]
+        unshown = "\n".join(item.text[:KEPT_CHARS] for item in act.results)
         facts: dict[str, object] = {
-            "observation": "\n".join(texts),
+            "observation": unshown[:KEPT_CHARS],  # unless the policy saw something else
             "number": self.context.turns,
             "epoch": self.epoch,
             "repaired": act.repaired,

@@ -126,7 +126,7 @@ class ToolCalling:
             if final is not None:
                 done = tuple(calls), malformed, tuple(results)
                 return Act(*done, answer=final[0], status=final[1], executed=executed - 1, repaired=repaired)
-            results.append(Result(observation.text, step.name, getattr(observation, "spill", None)))
+            results.append(Result(observation.text, step.name, observation.spill))
         return Act(tuple(calls), malformed, tuple(results), executed=executed, repaired=repaired)
 
 
