@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from journeyman.errors import EnvironmentMissing, InputError, nearest
-from journeyman.tools.mcp.connection import Connection
+from journeyman.tools.mcp.connection import Connection, Patience
 from journeyman.tools.mcp.errors import McpConnectFailed, McpServerSilent
 from journeyman.tools.mcp.servers import McpServer, servers_of
 from journeyman.tools.protocol import Observation
@@ -29,6 +29,7 @@ CALL_SLACK_S = 10.0
 """Beyond a call's own deadline: the ping after it, and a loop that is busy."""
 
 CLOSE_DEADLINE_S = 10.0
+DEFAULT_PATIENCE = Patience()
 
 
 class McpTools:
@@ -38,6 +39,7 @@ class McpTools:
         config: servers, or a document that ``servers_of`` reads: ``mcpServers`` objects, Harbor's list.
         where: file or field of that document, for errors.
         connect_deadline_s: in which every server must have listed its tools.
+        patience: how much a server may fail during the trial.
 
     Attributes:
         servers: what the configuration names.
@@ -49,8 +51,14 @@ class McpTools:
     """
 
     def __init__(
-        self, config: Any, *, where: str = "mcpServers", connect_deadline_s: float = CONNECT_DEADLINE_S
+        self,
+        config: Any,
+        *,
+        where: str = "mcpServers",
+        connect_deadline_s: float = CONNECT_DEADLINE_S,
+        patience: Patience = DEFAULT_PATIENCE,
     ) -> None:
+        self.patience = patience
         self.servers = _servers(config, where)
         _require_sdk()
         self._loop = asyncio.new_event_loop()
@@ -80,6 +88,16 @@ class McpTools:
     def num_reconnects(self) -> Mapping[str, int]:
         """Server -> how often it had to be brought back."""
         return {name: connection.num_reconnects for name, connection in self._connections.items()}
+
+    @property
+    def contracts(self) -> Mapping[str, str]:
+        """Name -> contract, as far as the server declares one; a tool without hints is ``unsafe``."""
+        found = {}
+        for name, tool in self._tools().items():
+            hints = tool.annotations
+            reads, repeats = bool(hints and hints.read_only_hint), bool(hints and hints.idempotent_hint)
+            found[name] = "pure" if reads and repeats else "probe" if reads else "idempotent" if repeats else "unsafe"
+        return found
 
     def call(self, name: str, arguments: Mapping[str, Any], *, deadline_s: float = 60.0) -> Observation:
         """See ``ToolSet.call``.
@@ -138,7 +156,7 @@ class McpTools:
             raise
 
     async def _connect(self, limit_s: float) -> None:
-        self._connections = {server.name: Connection(server) for server in self.servers}
+        self._connections = {server.name: Connection(server, self.patience) for server in self.servers}
         done = await asyncio.gather(
             *(connection.connect(limit_s) for connection in self._connections.values()), return_exceptions=True
         )

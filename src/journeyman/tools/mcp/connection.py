@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from mcp.shared.exceptions import MCPError
     from mcp_types import Tool
 
-RECONNECT_S = 30.0
-"""How long a server that ended may take to come back before the trial is given up."""
-
-MAX_RECONNECTS = 20
-"""Per server and trial: one that keeps dying is broken machinery, not a tool that fails."""
-
-PING_S = 5.0
-"""A server that let a call pass its deadline must answer a ping within this."""
-
 LEAVE_S = 7.0
 """In which a connection can be left; the SDK ends a program that ignores the end of its input after 4 s."""
 
@@ -47,6 +38,21 @@ MAX_PAGES = 100
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 1.0
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How much a server may fail before that is a fault of the machinery.
+
+    Attributes:
+        reconnect_s: in which a server that ended must be back.
+        max_reconnects: per server and trial: one that keeps dying is no tool that fails.
+        ping_s: in which a server that let a call pass its deadline must answer a ping.
+    """
+
+    reconnect_s: float = 30.0
+    max_reconnects: int = 20
+    ping_s: float = 5.0
 
 
 @dataclass(eq=False)
@@ -63,8 +69,8 @@ class _Link:
 class Connection:
     """The connection to one server. ``tools`` is what the server offered last, by its own names."""
 
-    def __init__(self, server: McpServer) -> None:
-        self.server = server
+    def __init__(self, server: McpServer, patience: Patience) -> None:
+        self.server, self.patience = server, patience
         self.tools: dict[str, Tool] = {}
         self.num_reconnects = self.num_listings = 0
         self._link: _Link | None = None
@@ -219,10 +225,10 @@ class Connection:
             self._coming_back.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def _reconnect(self) -> None:
+        if self.num_reconnects == self.patience.max_reconnects:
+            raise McpServerLost(self.server.name, f"it ended {self.num_reconnects + 1} times in this trial")
         self.num_reconnects += 1
-        if self.num_reconnects > MAX_RECONNECTS:
-            raise McpServerLost(self.server.name, f"it ended {self.num_reconnects} times in this trial")
-        until, wait_s = time.monotonic() + RECONNECT_S, _FIRST_WAIT_S
+        until, wait_s = time.monotonic() + self.patience.reconnect_s, _FIRST_WAIT_S
         log.info("tool server %r ended; it is started again", self.server.name)
         while True:
             try:
@@ -240,7 +246,7 @@ class Connection:
 
         assert link.session is not None
         try:
-            with anyio.fail_after(PING_S):
+            with anyio.fail_after(self.patience.ping_s):
                 await link.session.send_ping()
         except Exception as error:
             self._end(link)
