@@ -15,12 +15,16 @@ from journeyman.cli.capture import capture
 from journeyman.cli.config import config
 from journeyman.cli.docs import docs
 from journeyman.cli.doctor import doctor
+from journeyman.cli.dry_run import dry_run
 from journeyman.cli.gc import gc
+from journeyman.cli.mcp import mcp
 from journeyman.cli.pack import pack
 from journeyman.cli.quickstart import quickstart
+from journeyman.cli.regrade import regrade
 from journeyman.cli.sandbox import sandbox
 from journeyman.cli.tasks import tasks
 from journeyman.cli.tokens import tokens
+from journeyman.cli.trials import trials
 from journeyman.cli.view import view
 from journeyman.cli.worlds import worlds
 from journeyman.errors import JourneymanError
@@ -31,10 +35,14 @@ VERBS: dict[str, click.Command] = {
     "capture": capture,
     "worlds": worlds,
     "tasks": tasks,
+    "dry-run": dry_run,
+    "trials": trials,
     "tokens": tokens,
     "docs": docs,
+    "mcp": mcp,
     "pack": pack,
     "gc": gc,
+    "regrade": regrade,
     "sandbox": sandbox,
     "config": config,
     "doctor": doctor,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from journeyman.errors import InputError
@@ -58,6 +60,13 @@ class Ticket:
     def whole_s(self) -> float:
         """Hard wall clock, enforced from outside."""
         return self.limits.whole(self.request.task.agent_timeout_s)
+
+
+def _proxy(values: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(values)
+
+
+copyreg.pickle(MappingProxyType, lambda proxy: (_proxy, (dict(proxy),)))  # harness specs hold some
 
 
 class Workplace(Protocol):

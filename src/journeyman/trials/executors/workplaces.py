@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from journeyman.digest import sha256
 from journeyman.engines.protocol import TurnResult
-from journeyman.harness import Conversation, Harness
+from journeyman.errors import InputError
+from journeyman.harness import LOOPS, Conversation, Harness
 from journeyman.harness.protocol import Loop, LoopSampling, StopReason, TurnRecord
+from journeyman.harness.spec import HarnessSpec
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.protocol import AgentEnvironment, Mount, Provider, Sandbox, SandboxSpec
 from journeyman.tasks.task import Task
 from journeyman.tokens.context import Context
+from journeyman.tokens.renderers import Renderer
+from journeyman.tokens.renderers.detection import family_of
 from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.tools import ReadCache, ToolContext
+from journeyman.tools.sandbox_tools import SandboxTools
 from journeyman.trials.executors.protocol import Desk, Ticket, WorkplaceRecipe
 
 LOGS = "/tmp/logs"
 """Where an agent leaves deliverables: a writable place of its sandbox, named by ``$LOGS_DIR``."""
 SOLUTION = "/solution"
+SURFACE_LOOPS = frozenset({"react", "toolbelt"})
+"""Loops that are offered the tool surface; the others act on the sandbox themselves."""
 
 
 class Scripted:
@@ -54,7 +62,7 @@ class TaskPlace:
         provider: key of ``sandbox.PROVIDERS``.
         environment, digest: the agent environment, built before; "" for none.
         policy: ``model``, or ``oracle`` (the task's solution) or ``noop`` (nothing), which need no engine.
-        tokenizer: of the model; "" where there is none.
+        tokenizer: of the model, with its chat template; "" where there is none.
         reads: the filled read cache's directory; "" where there is none.
         max_context: tokens a trial may hold.
         with_sandbox: False for trusted tasks whose tools are pure: then no attempt has a sandbox of its own.
@@ -83,8 +91,17 @@ class TaskPlace:
         self.with_sandbox = with_sandbox or policy != "model"
         self._memory_mb, self._pids, self._waive = memory_mb, pids, frozenset(waive)
         self._tokenizer = Tokenizer(Path(tokenizer)) if tokenizer else None
+        self._renderer = self._renderer_of(Path(tokenizer)) if tokenizer else None
         self._reads = self._read_cache(reads)
         self._files: dict[str, Mapping[str, str]] = {}
+
+    def _renderer_of(self, directory: Path) -> Renderer | None:
+        """How the model's family writes conversations; None for the quickstart's own tokenizer."""
+        try:
+            family = family_of(directory)
+        except InputError:
+            return None
+        return Renderer(family, self._tokenizer) if self._tokenizer is not None else None
 
     def _read_cache(self, directory: str) -> ReadCache | None:
         if not directory or self.environment is None:
@@ -107,6 +124,9 @@ class TaskPlace:
             raise
 
     def _loop(self, ticket: Ticket, sandbox: Sandbox) -> Loop:
+        harness: Harness | HarnessSpec = ticket.request.harness
+        if self.policy == "model" and isinstance(harness, HarnessSpec):
+            return self._agent(harness, sandbox)
         if self.policy == "model":
             return self._conversation(ticket)
         if self.policy == "noop":
@@ -118,16 +138,23 @@ class TaskPlace:
 
         return Scripted(solve)
 
+    def _agent(self, spec: HarnessSpec, sandbox: Sandbox) -> Loop:
+        """A loop for real models over the tools of the sandbox."""
+        if self._renderer is None:
+            raise InputError("workplace", f"harness {spec.name} needs a model's tokenizer")
+        tools = SandboxTools(sandbox) if spec.loop in SURFACE_LOOPS else None
+        return LOOPS[spec.loop](spec, self._renderer, tools, sandbox, time.monotonic)
+
     def _conversation(self, ticket: Ticket) -> Conversation:
         harness: Harness = ticket.request.harness
         if self._tokenizer is None:
-            raise ValueError("a conversation needs a tokenizer")
+            raise InputError("workplace", "a conversation needs a tokenizer")
         return Conversation(harness, self._tokenizer, self.tools(ticket.request.task), self.max_context)
 
     def tools(self, task: Task) -> ToolContext:
         """The pure tools of a task's world."""
         if self._reads is None:
-            raise ValueError("the tools of this harness need a read cache")
+            raise InputError("workplace", "the tools of this harness need a read cache")
         if task.world_digest not in self._files:
             files = {path.name: sha256(path.read_bytes()) for path in sorted(task.world.iterdir())}
             self._files[task.world_digest] = files
