@@ -14,7 +14,8 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from journeyman.errors import EnvironmentMissing, InputError, nearest
+from journeyman.documents.node import nearest_of
+from journeyman.errors import EnvironmentMissing, InputError
 from journeyman.tools.mcp.connection import Connection, Patience
 from journeyman.tools.mcp.errors import McpConnectFailed, McpServerSilent
 from journeyman.tools.mcp.servers import McpServer, servers_of
@@ -114,9 +115,9 @@ class McpTools:
         started = time.monotonic()
         place = self._places.get(name)
         if place is None:
-            found = nearest(name, self._places)
-            hint = f"; did you mean {found}?" if found else ""
-            return Observation(f"error: there is no tool {name}{hint}", is_error=True)
+            near = nearest_of(name, self._places)
+            hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(self._places)}"
+            return Observation(f"error: no tool {name!r}; {hint}", is_error=True)
         connection, tool = place
         try:
             seen = self._run(self._call(connection, tool, arguments, deadline_s), deadline_s + CALL_SLACK_S)

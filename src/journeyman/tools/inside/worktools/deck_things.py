@@ -127,7 +127,7 @@ def modify_image(
     else:
         values = {"flip": flip, "brightness": brightness, "contrast": contrast}
         data = changed(picture.image.blob, operation, values)
-        part, link = deck.slide(slide_index).part.get_or_add_image_part(BytesIO(data))
+        _, link = deck.slide(slide_index).part.get_or_add_image_part(BytesIO(data))
         blip = next(one for one in picture._element.iter() if str(one.tag).endswith("}blip"))
         blip.set(next(key for key in blip.attrib if key.endswith("}embed")), link)
     deck.save()

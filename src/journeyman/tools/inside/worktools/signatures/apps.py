@@ -102,7 +102,7 @@ CHAT: dict[str, Signature] = {
         "idempotent",
         {"channel_id": _CHANNEL, "post_id": _POST, "emoji_name": text("an emoji or its name, e.g. thumbsup")},
     ),
-    "delete_post": tool("Delete a message of yours.", "idempotent", {"channel_id": _CHANNEL, "post_id": _POST}),
+    "delete_post": tool("Delete a message.", "idempotent", {"channel_id": _CHANNEL, "post_id": _POST}),
 }
 
 _WHEN = fields(
