@@ -6,6 +6,7 @@ Each finder yields passages that really stand in the content; what is replaced i
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
 
@@ -13,6 +14,13 @@ Finder = Callable[[str, str], Iterator[str]]
 
 MIN_ANCHORED = 0.3
 """Similarity of the lines between two anchors, where several blocks have the same anchors."""
+
+
+MAX_ANCHORED = 200
+"""Blocks with the same anchors that are compared."""
+
+MAX_COMPARED = 500
+"""Lines of a block, and characters of a line, that are compared."""
 
 
 class NoMatch(ValueError):
@@ -56,38 +64,42 @@ def _exact(content: str, old: str) -> Iterator[str]:
     yield old
 
 
-def _blocks(content: str, size: int) -> Iterator[list[str]]:
-    lines = content.split("\n")
-    for start in range(len(lines) - size + 1):
-        yield lines[start : start + size]
-
-
 def _lines_of(old: str) -> list[str]:
     lines = old.split("\n")
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
 
 
+def _stripped(lines: list[str]) -> list[str]:
+    return [line.strip() for line in lines]
+
+
+def _equal_blocks(content: str, wanted: list[str]) -> Iterator[list[str]]:
+    """Blocks of whole lines that are equal to ``wanted`` but for the white space around each line."""
+    lines = content.split("\n")
+    bare, target = _stripped(lines), _stripped(wanted)
+    for start in range(len(lines) - len(wanted) + 1):
+        if bare[start] == target[0] and bare[start : start + len(target)] == target:
+            yield lines[start : start + len(target)]
+
+
 def _line_trimmed(content: str, old: str) -> Iterator[str]:
     """Every line equal but for the white space around it."""
-    wanted = [line.strip() for line in _lines_of(old)]
-    for block in _blocks(content, len(wanted)):
-        if [line.strip() for line in block] == wanted:
-            yield "\n".join(block)
+    yield from ("\n".join(block) for block in _equal_blocks(content, _lines_of(old)))
 
 
 def _block_anchor(content: str, old: str) -> Iterator[str]:
     """First and last line equal; of several such blocks the one whose middle is most alike."""
-    wanted = [line.strip() for line in _lines_of(old)]
+    wanted = _stripped(_lines_of(old))
     if len(wanted) < 3:
         return
     lines = content.split("\n")
-    bare = [line.strip() for line in lines]
+    bare = _stripped(lines)
+    ends = [at for at, line in enumerate(bare) if line == wanted[-1]]
     found: list[tuple[int, int]] = []
     for start, line in enumerate(bare):
-        if line == wanted[0]:
-            end = next((at for at in range(start + 2, len(bare)) if bare[at] == wanted[-1]), None)
-            if end is not None:
-                found.append((start, end))
+        place = bisect_left(ends, start + 2)
+        if line == wanted[0] and place < len(ends) and len(found) < MAX_ANCHORED:
+            found.append((start, ends[place]))
     if not found:
         return
     scored = [(_alike(bare[start + 1 : end], wanted[1:-1]), start, end) for start, end in found]
@@ -98,7 +110,8 @@ def _block_anchor(content: str, old: str) -> Iterator[str]:
 
 def _alike(left: list[str], right: list[str]) -> float:
     """Mean similarity of the lines both have, 1 when there is none to compare."""
-    ratios = [SequenceMatcher(None, a, b, autojunk=False).ratio() for a, b in zip(left, right, strict=False)]
+    pairs = zip(left[:MAX_COMPARED], right[:MAX_COMPARED], strict=False)
+    ratios = [SequenceMatcher(None, a[:MAX_COMPARED], b[:MAX_COMPARED], autojunk=False).ratio() for a, b in pairs]
     return sum(ratios) / len(ratios) if ratios else 1.0
 
 
@@ -113,7 +126,7 @@ def _whitespace_normalised(content: str, old: str) -> Iterator[str]:
 def _indentation_flexible(content: str, old: str) -> Iterator[str]:
     """Equal once the smallest indentation is taken from both."""
     wanted = _undented(old.split("\n"))
-    for block in _blocks(content, len(wanted)):
+    for block in _equal_blocks(content, wanted):
         if _undented(block) == wanted:
             yield "\n".join(block)
 
@@ -143,17 +156,19 @@ def _trimmed_boundary(content: str, old: str) -> Iterator[str]:
 
 def _context_aware(content: str, old: str) -> Iterator[str]:
     """As many lines, the same first and last, and at least half of the others equal."""
-    wanted = [line.strip() for line in _lines_of(old)]
+    wanted = _stripped(_lines_of(old))
     if len(wanted) < 3:
         return
-    middle = [line for line in wanted[1:-1] if line]
-    for block in _blocks(content, len(wanted)):
-        bare = [line.strip() for line in block]
-        if (bare[0], bare[-1]) != (wanted[0], wanted[-1]):
+    lines = content.split("\n")
+    bare = _stripped(lines)
+    num_filled = sum(map(bool, wanted[1:-1]))
+    for start in range(len(lines) - len(wanted) + 1):
+        end = start + len(wanted)
+        if (bare[start], bare[end - 1]) != (wanted[0], wanted[-1]):
             continue
-        equal = sum(a == b for a, b in zip(bare[1:-1], wanted[1:-1], strict=True) if b)
-        if 2 * equal >= len(middle):
-            yield "\n".join(block)
+        equal = sum(a == b for a, b in zip(bare[start + 1 : end - 1], wanted[1:-1], strict=True) if b)
+        if 2 * equal >= num_filled:
+            yield "\n".join(lines[start:end])
 
 
 FINDERS: dict[str, Finder] = {
