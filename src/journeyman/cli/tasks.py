@@ -1,15 +1,19 @@
-"""``journeyman tasks check``: can these task directories be used?"""
+"""``journeyman tasks check | import``: can these task directories be used, and tasks of others made into them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from journeyman.cli.verb import print_json, verb, warn
 
+if TYPE_CHECKING:
+    from journeyman.tasks.imports.directory import Imported
 
-@click.group(short_help="Check task directories.")
+
+@click.group(short_help="Check task directories, import tasks of others.")
 def tasks() -> None:
     """Work with task directories (the Harbor layout).
 
@@ -23,14 +27,14 @@ def tasks() -> None:
 def check(directory: Path, as_json: bool) -> int:
     """Read every task directory at or below DIRECTORY and print all problems. Exit code 2 when there is one."""
     from journeyman.errors import InputError
-    from journeyman.tasks.task import load_task
+    from journeyman.tasks.steps import load_any
 
     problems: dict[str, str] = {}
     warnings: dict[str, list[str]] = {}
     found = task_directories(directory)
     for path in found:
         try:
-            warnings[str(path)] = list(load_task(path).warnings)
+            warnings[str(path)] = list(load_any(path).warnings)
         except InputError as error:
             problems[str(path)] = str(error)
     for name, lines in warnings.items():
@@ -64,4 +68,92 @@ def task_directories(directory: Path) -> list[Path]:
     return found
 
 
+@click.group("import", short_help="Make task directories of tasks in other formats.")
+def imports() -> None:
+    """Make task directories, or trials, of what other programs wrote.
+
+    \b
+    Example:  journeyman tasks import apex apex-agents --out tasks/apex
+    """
+
+
+OUT = click.option("--out", type=click.Path(path_type=Path), required=True, help="Directory for what is made.")
+SOURCE = click.argument("source", type=click.Path(path_type=Path))
+
+
+@verb(
+    "apex",
+    "Import the APEX-Agents data layout.",
+    "journeyman tasks import apex apex-agents --out tasks/apex",
+)
+@SOURCE
+@OUT
+def apex(source: Path, out: Path, as_json: bool) -> int:
+    """Make a task directory of every row of SOURCE/tasks_and_rubrics.json.
+
+    Worlds come from world_files_zipped/, further files from task_files/. The rubric is kept and graded by a judge;
+    without one such a task has no reward.
+    """
+    from journeyman.tasks.imports.apex import import_apex
+
+    return _report(import_apex(source, out), out, as_json)
+
+
+@verb(
+    "archipelago",
+    "Import Archipelago tasks and worlds.",
+    "journeyman tasks import archipelago example --out tasks/archipelago",
+)
+@SOURCE
+@OUT
+def archipelago(source: Path, out: Path, as_json: bool) -> int:
+    """Make a task directory of every Archipelago task at SOURCE or one level below.
+
+    Read are the world (zip, or filesystem/ and .apps_data/), the files laid over it, the messages and the
+    configuration of the grading (verifiers.json, eval_configs.json, scoring_config.json).
+    """
+    from journeyman.tasks.imports.archipelago import import_archipelago
+
+    return _report(import_archipelago(source, out), out, as_json)
+
+
+@verb(
+    "atif",
+    "Import ATIF trajectories as the trials of a run.",
+    "journeyman tasks import atif trajectories --out runs/theirs",
+)
+@SOURCE
+@OUT
+@click.option("--model", type=click.Path(path_type=Path), help="Model directory: writes text trajectories as tokens.")
+@click.option("--family", default="qwen3", show_default=True, help="With --model: whose chat format it has.")
+def atif(source: Path, out: Path, model: Path | None, family: str, as_json: bool) -> int:
+    """Make a trial of every *.json below SOURCE (or of SOURCE): to view, pack, and learn from.
+
+    Steps copied from other trajectories are context and never learned from.
+    """
+    from journeyman.trials.store.atif_read import import_atif, renderer_of
+
+    files = sorted(source.rglob("*.json")) if source.is_dir() else [source]
+    renderer = renderer_of(model, family) if model is not None else None
+    written = import_atif(files, out, renderer)
+    if as_json:
+        print_json({"trials": [str(path) for path in written]})
+    else:
+        click.echo(f"{len(written)} trials: {out}")
+    return 0
+
+
+def _report(made: Imported, out: Path, as_json: bool) -> int:
+    for line in made.warnings:
+        warn(line)
+    if as_json:
+        print_json({"tasks": [str(path) for path in made.tasks], "warnings": list(made.warnings)})
+    else:
+        click.echo(f"{len(made.tasks)} tasks, graded by a judge: {out}")
+    return 0
+
+
+for command in (apex, archipelago, atif):
+    imports.add_command(command)
 tasks.add_command(check)
+tasks.add_command(imports)

@@ -46,3 +46,15 @@ class RewardFileEmpty(VerifierFault):
 
 class RewardInvalid(VerifierFault):
     """The reward is not one finite number in [0, 1]: a text, a boolean, NaN, an infinity or a value out of range."""
+
+
+class JudgeMissing(VerifierFault):
+    """The task is graded by a judge and none is configured."""
+
+
+class JudgeFailed(VerifierFault):
+    """The judge gave no answer, or one that is neither yes nor no."""
+
+
+class EvaluationUnknown(VerifierFault):
+    """The rubric asks for an evaluation or a way of scoring that does not exist here."""

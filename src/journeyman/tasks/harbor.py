@@ -16,6 +16,7 @@ from journeyman.sandbox.protocol import AgentEnvironment, ExecResult, Mount, Pro
 from journeyman.sandbox.scratch import scratch
 from journeyman.tasks.artifacts import Artifacts, BadDeliverable, declared_artifacts, write_artifacts
 from journeyman.tasks.errors import (
+    JudgeMissing,
     VerifierCrashed,
     VerifierFault,
     VerifierKilled,
@@ -61,6 +62,8 @@ def verify_in_sandbox(
     Raises:
         SandboxLeak: something of the sandbox could not be removed.
     """
+    if task.is_judged:
+        return verifier_error(JudgeMissing(f"{task.id} is graded by a rubric, not by a script"))
     try:
         shown = declared_artifacts(artifacts, task.deliverables)
     except BadDeliverable as error:

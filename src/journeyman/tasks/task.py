@@ -89,6 +89,12 @@ class Task:
         return shared if self.tests != shared and shared.is_dir() else None
 
     @property
+    def is_judged(self) -> bool:
+        """Whether a judge grades it, from ``tests/rubric.json``, and not a script."""
+        own = self.config.metadata.journeyman
+        return own is not None and own.grading == "rubric"
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """Lowest and highest reward the verifier may give."""
         return self.config.metadata.reward_range or (0.0, 1.0)

@@ -2,7 +2,7 @@
 
 The sandbox holds a program of ours and the check sources of the batch, which are no secret; no agent ever ran in it.
 A trial's truth and artifacts travel in one frame that only its child reads, and the next frame is sent after that child
-is gone. Tasks without ``tests/check.py`` are graded by their test script (``harbor.py``) instead.
+is gone. Tasks without ``tests/check.py`` are graded by their test script (``harbor.py``) or a judge.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from journeyman.tasks.errors import (
 from journeyman.tasks.frames import decode_answer, encode_frame
 from journeyman.tasks.grader import CALL_SLACK_S, add_check, grader_spec, prepare_room
 from journeyman.tasks.harbor import FRESH_TRIES, verify_in_sandbox
+from journeyman.tasks.judge import Judge, verify_by_rubric
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict, malformed, verifier_error
 
@@ -71,6 +72,7 @@ class BatchVerifier:
         environment: gives them the interpreter and the fork server.
         label: owner, for ``Provider.list`` and ``reap``.
         waive: limits that may stay unenforced.
+        judge: answers the criteria of tasks that are graded by a rubric; None: those are verifier errors.
         one_batch: all calls of ``grade`` until ``close`` are one batch and share its sandbox; else each has its own.
     """
 
@@ -82,7 +84,9 @@ class BatchVerifier:
         *,
         waive: frozenset[str] = frozenset(),
         one_batch: bool = False,
+        judge: Judge | None = None,
     ) -> None:
+        self.judge = judge
         self.provider, self.environment, self.label, self.waive = provider, environment, label, waive
         self._one_batch = one_batch
         self._loaded: set[str] = set()
@@ -155,6 +159,12 @@ class BatchVerifier:
 
     def _by_script(self, item: GradeItem) -> Verdict:
         try:
+            if item.task.is_judged:
+                return verify_by_rubric(
+                    *(item.task, item.artifacts, self.judge, self.provider, self.environment),
+                    label=self.label,
+                    waive=self.waive,
+                )
             return verify_in_sandbox(
                 item.task, item.artifacts, self.provider, self.environment, label=self.label, waive=self.waive
             )

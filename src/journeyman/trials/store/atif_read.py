@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from journeyman.errors import InputError
+from journeyman.errors import InputError, nearest
 from journeyman.tasks.atif import MAX_ATIF_BYTES, AtifStep, AtifTrajectory, Metrics, parse_atif, text_of
 from journeyman.tasks.reward_file import read_plain_file
 from journeyman.tokens.context import Columns, Context
-from journeyman.tokens.renderers import Demonstration, Renderer, ToolResult, ToolUse
+from journeyman.tokens.renderers import FAMILIES, Demonstration, Renderer, ToolResult, ToolUse
+from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.trials.store.columns import calls_of
 from journeyman.trials.store.hot import HotTrial
 from journeyman.trials.store.schema import Record
@@ -32,6 +33,15 @@ def read_atif(path: Path) -> AtifTrajectory:
     if data is None:
         raise InputError(str(path), "is no file")
     return parse_atif(data, str(path))
+
+
+def renderer_of(model: Path, family: str) -> Renderer:
+    """The renderer of a model directory. Raises InputError for an unknown family or a directory without tokenizer."""
+    if family not in FAMILIES:
+        near = nearest(family, FAMILIES)
+        hint = f"Did you mean {near}?" if near else None
+        raise InputError("--family", f"unknown family {family!r}", allowed=", ".join(FAMILIES), hint=hint)
+    return Renderer(FAMILIES[family], Tokenizer(model))
 
 
 def import_atif(files: Sequence[Path], run: Path, renderer: Renderer | None = None) -> list[Path]:
