@@ -84,7 +84,7 @@ def test_a_call_gives_the_servers_text_and_every_page_of_tools_is_offered(plain)
 
 def test_what_the_policy_can_act_on_is_text(plain):
     tools = plain()
-    assert tools.call("ecko", {}).text == "error: there is no tool ecko; did you mean echo?"
+    assert tools.call("ecko", {}).text == "error: no tool 'ecko'; did you mean echo?"
     assert tools.call("refuse", {}).text == "error: not like this"
     assert tools.call("malformed", {}).text.startswith("error: malformed gave a malformed answer")
     assert all(tools.call(name, {}).is_error for name in ("ecko", "refuse", "malformed"))
