@@ -59,6 +59,8 @@ def apply_operations(
                 done.data = edited.data
                 done.warnings += edited.warnings
                 done.reports += [{"operation": kind, **one.as_json()} for one in edited.changed]
+                if operation.get("border_color") or operation.get("fill_pattern"):
+                    done.data = _by_openpyxl(done, name, {**operation, "type": "look"}, workspace)
         except Refused as error:
             raise Refused(f"operation {at} ({kind}): {error}; nothing was saved") from error
         if at + 1 < len(operations):

@@ -139,6 +139,25 @@ def _chart(book: Any, sheet: Any, operation: dict[str, Any], workspace: Workspac
     sheet.add_chart(chart, operation.get("position") or f"{letters(right + 2)}{top}")
 
 
+def _look(book: Any, sheet: Any, operation: dict[str, Any], workspace: Workspace) -> None:
+    """The parts of ``format_cells`` that officedocs has no word for: colours of borders, patterns of fills."""
+    from copy import copy
+
+    from openpyxl.styles import PatternFill, Side
+
+    color, pattern = _color(operation.get("border_color")), operation.get("fill_pattern")
+    sides = operation.get("border_sides") or ("left", "right", "top", "bottom")
+    for row in sheet[operation["range"]] if ":" in operation["range"] else ((sheet[operation["range"]],),):
+        for cell in row:
+            if color:
+                border = copy(cell.border)
+                for side in sides:
+                    setattr(border, side, Side(style=operation.get("border_style") or "thin", color=color))
+                cell.border = border
+            if pattern:
+                cell.fill = PatternFill(pattern, fgColor=_color(operation.get("fill_color")) or cell.fill.fgColor)
+
+
 FEATURES: dict[str, Callable[[Any, Any, dict[str, Any], Workspace], None]] = {
     "set_column_width": _column_width,
     "set_row_height": _row_height,
@@ -148,6 +167,7 @@ FEATURES: dict[str, Callable[[Any, Any, dict[str, Any], Workspace], None]] = {
     "add_conditional_formatting": _conditional,
     "add_image": _image,
     "create_chart": _chart,
+    "look": _look,
 }
 """Type of an operation -> what does it."""
 
@@ -178,6 +198,14 @@ def describe(sheet: Any, operation: dict[str, Any]) -> Any:
         }
     if kind == "add_image":
         return {"images": [_anchor(one) for one in sheet._images]}
+    if kind == "look":
+        first = operation["range"].partition(":")[0]
+        cell = sheet[first]
+        facts = {side: getattr(cell.border, side) for side in ("left", "right", "top", "bottom")}
+        lines = {
+            side: {"style": one.style, "color": one.color.rgb if one.color else None} for side, one in facts.items()
+        }
+        return {"cell": first, "border": lines, "fill_pattern": cell.fill.fill_type}
     charts = [{"kind": type(one).__name__, "at": _anchor(one), "series": len(one.series)} for one in sheet._charts]
     return {"charts": charts}
 

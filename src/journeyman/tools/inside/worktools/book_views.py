@@ -143,7 +143,7 @@ def passes(value: Any, condition: Mapping[str, Any]) -> bool:
     operator, wanted = condition["operator"], condition.get("value")
     is_empty = value is None or value == ""
     if operator in ("is_empty", "is_not_empty"):
-        return is_empty == (operator == "is_empty")
+        return bool(is_empty == (operator == "is_empty"))
     left, right = _numeric(value), _numeric(wanted)
     if operator in ("greater_than", "greater_than_or_equal", "less_than", "less_than_or_equal"):
         if left is None or right is None:
