@@ -94,7 +94,13 @@ def test_prompts_grow_for_the_code_harness_over_real_files(
     assert forged(trial) == 0
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+EVERY_FORM = ("qwen3", "qwen3.5", "llama3", "glm-4.5", "gpt-oss")
+"""One family per way of writing turns; the others run with the slow tests."""
+
+
+@pytest.mark.parametrize(
+    "family", [name if name in EVERY_FORM else pytest.param(name, marks=pytest.mark.slow) for name in FAMILIES]
+)
 def test_prompts_grow_for_the_terminal_of_every_family(
     family: str, opened: Callable[..., Opened], open_terminal: Callable[..., Sandbox]
 ) -> None:
