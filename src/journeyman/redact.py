@@ -6,10 +6,13 @@ prompts on a page, reports. A replacement says what stood there, ``[secret OPENA
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 #: Words in a variable's name that make its value a secret.
 SECRET_NAME = re.compile(
@@ -96,11 +99,28 @@ class Redactor:
         return value
 
 
+def process_redactor() -> Redactor:
+    """The redactor for the secrets that this process holds now; made anew only when they have changed."""
+    return _made(tuple(sorted(secrets_of().items())))
+
+
+@lru_cache(maxsize=4)
+def _made(secrets: tuple[tuple[str, str], ...]) -> Redactor:
+    return Redactor(dict(secrets))
+
+
+#: Parts of a trial's record that are the policy's own work: graded as they are, so they stay as they are.
+WORK = frozenset({"deliverables"})
+
+
+def clean_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial's record or event for a file: every text without this process's secrets, but for the policy's own work."""
+    redact = process_redactor()
+    return {key: value if key in WORK else redact.data(value) for key, value in record.items()}
+
+
 def _forms(value: str) -> Iterable[str]:
     """How a value may stand in a file: as it is, in JSON, in a URL."""
-    import json
-    from urllib.parse import quote
-
     yield value
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from journeyman.sandbox import hierarchy
+from journeyman.sandbox.errors import ExecTimeout
 from journeyman.sandbox.protocol import Provider, Sandbox, SandboxSpec
 from journeyman.sandbox.reaper import traces
 from journeyman.sandbox.usage import CpuMeter
@@ -89,3 +90,28 @@ def test_starting_and_commanding_are_quick_and_cheap(bwrap: Provider, label: str
     assert middle(commands) < 50
     if meter.is_exact:
         assert cpu_ms < 40
+
+
+def test_a_full_tree_is_killed_at_once(bwrap: Provider, label: str) -> None:
+    """60 processes that ignore signals: from the deadline until none is left, and from ``destroy`` until it returns."""
+    spec = SandboxSpec(label, pids=64, waive=frozenset({"memory", "pids"}))
+    fill = "trap '' TERM INT HUP; i=0; while [ $i -lt 60 ]; do setsid sleep 600 & i=$((i+1)); done"
+    after_deadline, by_destroy = [], []
+    for _ in range(8):
+        sandbox = bwrap.create(spec)
+        with pytest.raises(ExecTimeout) as caught:
+            sandbox.exec(f"{fill}; sleep 600", deadline_s=1.0)
+        after_deadline.append(caught.value.elapsed_s - 1.0)
+        assert [info.num_processes for info in bwrap.list(label)] == [2]
+        sandbox.exec(fill, deadline_s=20)
+        started = time.monotonic()
+        sandbox.destroy()
+        by_destroy.append(time.monotonic() - started)
+        assert traces(label) == {}
+    load = Path("/proc/loadavg").read_text().split()[0]
+    print(
+        f"60 processes: dead {middle(after_deadline):.1f} ms after the deadline, sandbox gone in "
+        f"{middle(by_destroy):.1f} ms (p50 of 8; load {load})"
+    )
+    assert middle(after_deadline) < 500  # below 100 on an idle machine; the bounds are for a busy one
+    assert middle(by_destroy) < 500
