@@ -1,5 +1,6 @@
 # make quickstart   set up, then watch an agent learn       make test    set up, then the test suite
 # make check        lint, types, structure                  make docs    regenerate tables, check links and commands
+# make test-harbor  Harbor (Python 3.12) in .venv-harbor as the judge of our formats, each side running the other's tasks
 # make test-vllm    a real vLLM server in .venv-vllm (3.4 GB), the engines' contract and its traps on it
 #
 # PYTHON=...  which Python (3.11 or newer; found by itself)     ARGS=...   words for quickstart or pytest
@@ -15,7 +16,7 @@ ARGS ?=
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: quickstart setup test test-slow vllm-venv test-vllm check docs format clean help check-lint check-format check-types check-docs check-house
+.PHONY: quickstart setup test test-slow vllm-venv test-vllm harbor-venv test-harbor check docs format clean help check-lint check-format check-types check-docs check-house
 
 help:
 	@sed -n -e '/^#/!q' -e 's/^# //p' Makefile
@@ -38,6 +39,13 @@ vllm-venv:
 test-vllm: $(DEV_READY) vllm-venv
 	OMP_NUM_THREADS=1 JOURNEYMAN_VLLM_PYTHON=.venv-vllm/bin/python \
 		$(BIN)/python -m pytest -v -rs tests/engines/test_engines_vllm_real.py $(ARGS)
+
+# Harbor needs a newer Python than ours and has an environment of its own; docs/interchange.md says what is compared.
+harbor-venv:
+	@sh scripts/harbor-venv.sh
+
+test-harbor: $(DEV_READY) harbor-venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -v -rs tests/tasks/test_tasks_conformance.py $(ARGS)
 
 # Each part is a target of its own, so that `make -k check` runs them all and reports every failure.
 check: check-lint check-format check-types check-docs check-house

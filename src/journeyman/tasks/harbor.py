@@ -46,6 +46,8 @@ def verify_in_sandbox(
     *,
     label: str = "verifier",
     waive: frozenset[str] = frozenset(),
+    state: tuple[Mount, ...] = (),
+    cwd: str | None = None,
 ) -> Verdict:
     """Grade one trial with the task's own test script.
 
@@ -58,6 +60,8 @@ def verify_in_sandbox(
         environment: put on PATH, or None for the bare sandbox.
         label: owner, for ``Provider.list`` and ``reap``.
         waive: limits that may stay unenforced.
+        state: further directories, for a verifier that looks at where the agent worked; no process comes with them.
+        cwd: where the script runs; None: the sandbox's own directory.
 
     Raises:
         SandboxLeak: something of the sandbox could not be removed.
@@ -69,7 +73,7 @@ def verify_in_sandbox(
     except BadDeliverable as error:
         return malformed(str(error))
     try:
-        return in_fresh_sandboxes(lambda: _verify_once(task, shown, provider, environment, label, waive))
+        return in_fresh_sandboxes(lambda: _verify_once(task, shown, provider, environment, label, waive, state, cwd))
     except VerifierFault as fault:
         return verifier_error(fault)
 
@@ -96,6 +100,8 @@ def _verify_once(
     environment: AgentEnvironment | None,
     label: str,
     waive: frozenset[str],
+    state: tuple[Mount, ...],
+    cwd: str | None,
 ) -> Verdict:
     if not any((directory / "test.sh").is_file() for directory in (task.tests, task.path / "tests")):
         raise VerifierMissing(f"{task.tests / 'test.sh'} is gone")
@@ -105,12 +111,14 @@ def _verify_once(
         spec = SandboxSpec(
             label=label,
             mounts=(
+                *state,
                 Mount(tests_of(task, room).absolute(), "/tests"),
                 Mount(room / "artifacts", "/logs/artifacts"),
                 Mount(room / "verifier", "/logs/verifier", writable=True),
                 Mount(GRADER_SOURCE, f"{GRADER_ROOT}/grade.py"),
             ),
             environment=environment,
+            cwd=cwd or "/ws",
             env={
                 "LOGS_DIR": "/logs",  # said, since a provider that isolates nothing has other paths
                 "TESTS_DIR": "/tests",
