@@ -114,7 +114,7 @@ WORK = frozenset({"deliverables"})
 
 
 def clean_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A trial's record or event for a file: every text without this process's secrets, but for the policy's own work."""
+    """A trial's record or event for a file: texts without this process's secrets, but for the policy's own work."""
     redact = process_redactor()
     return {key: value if key in WORK else redact.data(value) for key, value in record.items()}
 
