@@ -121,3 +121,20 @@ class FaultyGrader:
             return verdict
         self._broken.add(item.trial_id)
         return verifier_error(VerifierCrashed("injected"))
+
+
+class AnsweringPlace(TaskPlace):
+    """``TaskPlace`` whose attempts ask their sandbox's supervisor for a sign of life before they go on."""
+
+    def open(self, ticket: Ticket) -> Desk:
+        desk = super().open(ticket)
+        respond = desk.loop.respond
+
+        def asking(result: TurnResult) -> list[int] | None:
+            assert desk.sandbox is not None
+            if not desk.sandbox.alive(deadline_s=120):
+                raise ToolHostGone("the supervisor of the sandbox does not answer")
+            return respond(result)
+
+        desk.loop.respond = asking  # type: ignore[method-assign]
+        return desk

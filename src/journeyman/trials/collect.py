@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+
 from journeyman.deadline import Deadline
 from journeyman.sandbox.errors import TransferFailed
 from journeyman.sandbox.protocol import Sandbox
@@ -22,6 +25,9 @@ def collect_files(sandbox: Sandbox, logs: str, limit_s: float, transfer_s: float
     """
     deadline = Deadline.after(limit_s, "collection of deliverables")
     folder = f"{logs}/artifacts"
+    packed = _packed(sandbox, folder, deadline)
+    if packed is not None:
+        return packed
     listing = f"[ -d {folder} ] && [ ! -h {folder} ] || exit 0; cd {folder} && exec find . -type f -print0"
     result = sandbox.exec(listing, deadline_s=limit_s)
     names = sorted(n.removeprefix("./") for n in result.stdout.decode(errors="replace").split("\0") if n)
@@ -42,3 +48,31 @@ def collect_files(sandbox: Sandbox, logs: str, limit_s: float, transfer_s: float
             break
         found[name] = data
     return found
+
+
+def _packed(sandbox: Sandbox, folder: str, deadline: Deadline) -> dict[str, bytes] | None:
+    """All of it as one archive, which costs one process instead of two per file; None where that is not possible.
+
+    The archive is data of unknown intent: only regular members with safe names are taken, within the same bounds.
+    """
+    command = f"[ -d {folder} ] && [ ! -h {folder} ] || exit 100; cd {folder} && exec tar -cf - ."
+    limit_s = max(deadline.remaining_s, 0.1)
+    result = sandbox.exec(command, deadline_s=limit_s, max_output_bytes=MAX_TOTAL_BYTES)
+    if result.return_code == 100:
+        return {}
+    if result.return_code != 0 or result.omitted_bytes:
+        return None
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(result.stdout), mode="r:") as archive:
+            for member in archive:
+                name = member.name.removeprefix("./")
+                twin = found.get(member.linkname.removeprefix("./")) if member.islnk() else None
+                if twin is not None and stays_inside(name) and len(found) < MAX_FILES:
+                    found[name] = twin  # a second hard link to a file that came before
+                file = archive.extractfile(member) if member.isreg() and stays_inside(name) else None
+                if file is not None and member.size <= MAX_DELIVERABLE_BYTES and len(found) < MAX_FILES:
+                    found[name] = file.read()
+    except (tarfile.TarError, ValueError, EOFError):
+        return None
+    return dict(sorted(found.items()))

@@ -6,7 +6,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -105,9 +105,11 @@ def run_plan(plan: RunPlan, on_closed: Callable[[Trial], None] = lambda trial: N
     stopped: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: stopped.append(number))
     try:
-        with Owner(out) as owner, RunState.begin(out, asdict(plan)) as state, ExitStack() as stack:
+        with ExitStack() as stack:
+            engine = stack.enter_context(closing(_engine(plan)))
+            owner = stack.enter_context(Owner(out))
+            state = stack.enter_context(RunState.begin(out, asdict(plan)))
             provider.reap(state.label)
-            engine = stack.enter_context(_closing(_engine(plan)))
             environment, place = _place(plan, tasks, out, state.label, provider)
             log = stack.enter_context((out / "attempts.log").open("ab"))
             verifier = BatchVerifier(provider, environment, state.label, waive=frozenset(plan.waive), one_batch=True)
@@ -151,19 +153,6 @@ def result_of(out: Path, *, is_cancelled: bool = False) -> RunResult:
     rewards = [row.reward for row in last.values() if row.reward is not None]
     mean = sum(rewards) / len(rewards) if rewards else None
     return RunResult(dict(Counter(row.outcome for row in last.values())), mean, drop_report(rows), is_cancelled)
-
-
-class _closing:
-    """Closes the engine at the end."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def __enter__(self) -> Engine:
-        return self._engine
-
-    def __exit__(self, *_: object) -> None:
-        self._engine.close()
 
 
 def _engine(plan: RunPlan) -> Engine:

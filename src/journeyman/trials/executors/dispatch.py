@@ -32,6 +32,10 @@ TICK_S = 0.2
 """Longest wait for a message; what has no socket of its own (grading, deadlines) is looked at that often."""
 
 
+BURST = 8
+"""Attempts started before messages are looked at again."""
+
+
 @dataclass
 class Job:
     """One request and what became of it.
@@ -106,10 +110,11 @@ class Dispatch:
         if cancelled:
             for attempt in self._running.values():
                 self._end(attempt, KeyboardInterrupt("the operator stopped the run"))
-        while self._waiting and not cancelled and self._has_room():
-            self._start(self._waiting.popleft())
+        for _ in range(BURST):
+            if self._waiting and not cancelled and self._has_room():
+                self._start(self._waiting.popleft())
         self._greet()
-        for key, _ in self._selector.select(0 if self._turns.any else TICK_S if self._closer.is_idle else 0.01):
+        for key, _ in self._selector.select(self._patience_s(cancelled)):
             if key.data is not None:
                 self._hear(key.data)
         if self._turns.any:
@@ -119,6 +124,12 @@ class Dispatch:
             self._exited(exit_)
         for trial in self._closer.take():
             self._closed(trial)
+
+    def _patience_s(self, cancelled: bool) -> float:
+        """How long to wait for a message: not at all while there is something else to do."""
+        if self._turns.any or (self._waiting and self._has_room() and not cancelled):
+            return 0.0
+        return TICK_S if self._closer.is_idle else 0.01
 
     def _has_room(self) -> bool:
         """A slot is free, and grading keeps up: what is not closed is lost when this process is killed."""

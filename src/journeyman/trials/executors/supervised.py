@@ -26,6 +26,9 @@ READY_S = 120.0
 FAILED_STARTS = 3
 """Supervisors in a row that may end before they are ready; with one more, it is the workplace that cannot be made."""
 
+SEND_S = 30.0
+"""A supervisor takes an order within this, or is silent."""
+
 SILENCE_S = 30.0
 """Beyond an attempt's wall clock: a supervisor that has not ended it by then is itself ended."""
 
@@ -82,6 +85,7 @@ class SupervisedLauncher:
         ours, theirs = socket.socketpair()
         try:
             order = {"op": "start", "number": number, "limit_s": ticket.whole_s}
+            supervisor.control.settimeout(SEND_S)  # it may be forking the attempts before this one
             socket.send_fds(supervisor.control, [json.dumps(order).encode()], [theirs.fileno()])
             ours.settimeout(10.0)
             ours.sendall(packed({"kind": "ticket"}, [pickle.dumps(ticket)]))
@@ -100,6 +104,7 @@ class SupervisedLauncher:
             if number in supervisor.running:
                 supervisor.running[number] = min(supervisor.running[number], time.monotonic() + SILENCE_S)
                 with contextlib.suppress(OSError):
+                    supervisor.control.settimeout(SEND_S)
                     supervisor.control.send(json.dumps({"op": "kill", "number": number}).encode())
 
     def arrivals(self) -> list[tuple[int, socket.socket]]:
@@ -124,6 +129,7 @@ class SupervisedLauncher:
         """The numbers each supervisor says it runs. Raises SupervisorFailed when one does not answer in time."""
         found = []
         for supervisor in [s for s in self._all if s.is_ready]:
+            supervisor.control.settimeout(limit_s)
             supervisor.control.send(b'{"op": "ping"}')
             until = time.monotonic() + limit_s
             while (packet := self._receive(supervisor, max(until - time.monotonic(), 0.001))) is not None:
@@ -139,6 +145,7 @@ class SupervisedLauncher:
         """See ``Launcher.close``."""
         for supervisor in self._all:
             with contextlib.suppress(OSError):
+                supervisor.control.settimeout(SEND_S)
                 supervisor.control.send(b'{"op": "quit"}')
             supervisor.control.close()
         for supervisor in self._all:
