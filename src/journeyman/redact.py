@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -87,6 +87,42 @@ class Redactor:
         for name, pattern in self._shapes.items():
             text = pattern.sub(f"[secret {name}]", text)
         return text
+
+    def pieces(self, texts: Sequence[str]) -> list[str]:
+        """Texts that are shown one after the other, e.g. of tokens: a secret that spans several is replaced too.
+
+        The first piece that a secret touches carries its replacement, the others lose their part of it.
+        """
+        whole = "".join(texts)
+        spans = self._spans(whole)
+        found, start = [], 0
+        for text in texts:
+            end, kept, at = start + len(text), "", start
+            for first, last, instead in spans:
+                if last <= start or first >= end:
+                    continue
+                kept += whole[at : max(at, first)] + (instead if first >= start else "")
+                at = min(last, end)
+            found.append(kept + whole[at:end])
+            start = end
+        return found
+
+    def _spans(self, text: str) -> list[tuple[int, int, str]]:
+        """Where secrets stand: start, end, replacement; in order, none in another."""
+        patterns = [(self._values, "")] if self._values is not None else []
+        patterns += [(pattern, name) for name, pattern in self._shapes.items()]
+        spans = []
+        for pattern, name in patterns:
+            for hit in pattern.finditer(text):
+                if hit.end() > hit.start():
+                    spans.append((hit.start(), hit.end(), f"[secret {name or self._names[hit.group(0)]}]"))
+        apart: list[tuple[int, int, str]] = []
+        for first, last, instead in sorted(spans, key=lambda span: (span[0], -span[1])):
+            if apart and first < apart[-1][1]:
+                apart[-1] = (apart[-1][0], max(last, apart[-1][1]), apart[-1][2])
+            else:
+                apart.append((first, last, instead))
+        return apart
 
     def data(self, value: Any) -> Any:
         """JSON-able ``value`` with every text in it redacted, keys of objects too; everything else as it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journeyman.redact import MIN_SECRET_CHARS, SHAPES, Redactor, secrets_of
+from journeyman.redact import MIN_SECRET_CHARS, SHAPES, Redactor, clean_record, secrets_of
 
 PLANTED = 'p"lanted\\key/=+ü-1234'
 
@@ -112,3 +113,31 @@ def test_no_value_survives_whatever_stands_around_it(secret: str, before: str, a
 
 def test_values_too_short_to_be_secrets_do_not_tear_text() -> None:
     assert Redactor(["a", "", "1234567"])("a 1234567") == "a 1234567"
+
+
+def test_a_secret_that_spans_tokens_is_gone_from_all_of_them() -> None:
+    redact = Redactor({"planted-key-1": "K"})
+    assert redact.pieces(["a pla", "nted", "-key-1 b", "c"]) == ["a [secret K]", "", " b", "c"]
+    assert redact.pieces(["planted-key-1planted-key-1"]) == ["[secret K][secret K]"]
+    assert redact.pieces(["", "x", ""]) == ["", "x", ""]
+    assert redact.pieces(["key sk-abcdefgh", "ijklmnopqrst", "uv end"]) == ["key [secret sk-...]", "", " end"]
+
+
+@given(st.text(alphabet="abk-1 ", max_size=60), st.lists(st.integers(0, 60), max_size=8))
+def test_however_a_text_is_cut_its_pieces_join_to_the_redacted_text(text: str, cuts: list[int]) -> None:
+    redact = Redactor({"ab-ab-ab": "K"}, shapes=False)
+    bounds = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    pieces = [text[start:end] for start, end in itertools.pairwise(bounds)]
+    assert "".join(redact.pieces(pieces)) == redact(text)
+
+
+def test_a_record_is_cleaned_but_for_the_policys_own_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED_API_KEY", "planted-0123456789")
+    record = {"error": ["E", "bad planted-0123456789"], "deliverables": {"a": "planted-0123456789"}, "n": 1}
+    assert clean_record(record) == {
+        "error": ["E", "bad [secret PLANTED_API_KEY]"],
+        "deliverables": {"a": "planted-0123456789"},
+        "n": 1,
+    }
+    monkeypatch.delenv("PLANTED_API_KEY")
+    assert clean_record(record) == record
