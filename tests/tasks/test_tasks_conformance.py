@@ -231,3 +231,41 @@ def test_a_task_of_harbor_is_solved_here_and_not_by_a_wrong_solution(
     assert harbor("run", theirs, tmp_path / "trials", bwrap)["verifier_result"]["rewards"] == {"reward": 1.0}
     (theirs / "solution" / "solve.sh").write_text("#!/bin/sh\necho hello > hello.txt\n")
     assert prove(load_task(theirs), provider, environment).verdict.reward == 0.0
+
+
+BAD_TESTS = {
+    # test.sh -> Harbor's rewards and exception, our verdict and reward for a task that is imported
+    "true": (None, "RewardFileNotFoundError", "RewardFileMissing", None),
+    "echo 1 > /logs/verifier/reward.txt; exit 3": ({"reward": 1.0}, None, None, 1.0),
+    "echo nan > /logs/verifier/reward.txt": (None, "VerifierOutputParseError", "RewardInvalid", None),
+    ": > /logs/verifier/reward.txt": (None, "RewardFileEmptyError", "RewardFileEmpty", None),
+    "echo '{\"reward\": true}' > /logs/verifier/reward.json": ({"reward": 1.0}, None, "RewardInvalid", None),
+    "echo '{\"reward\": 7.5}' > /logs/verifier/reward.json": ({"reward": 7.5}, None, "RewardInvalid", None),
+    "sleep 100": (None, "VerifierTimeoutError", "VerifierTimeout", None),
+}
+
+
+@pytest.mark.parametrize("script", BAD_TESTS)
+def test_what_a_bad_test_script_gives_on_either_side(
+    harbor: Ask, provider: Provider, environment: AgentEnvironment, bwrap: Path, tmp_path: Path, script: str
+):
+    rewards, exception, error, reward = BAD_TESTS[script]
+    bad = tmp_path / "bad"
+    harbor("template", bad)
+    plant = "#!/bin/sh\necho 1 > /logs/verifier/reward.txt || true\n"
+    files = {"tests/test.sh": f"#!/bin/sh\n{script}\n".encode(), "solution/solve.sh": plant.encode()}
+    rewrite_task(bad, bad, {"verifier": {"timeout_sec": 4}}, files)
+    found = harbor("run", bad, tmp_path / "trials", bwrap)
+    assert (found["verifier_result"] or {}).get("rewards") == rewards
+    assert (found["exception_info"] or {}).get("exception_type") == exception
+    verdict = prove(load_task(bad), provider, environment).verdict
+    assert (verdict.error, verdict.reward) == (error, reward)
+    own = {"family": "f", "world_id": "w", "split": "s", "world_digest": "0", "deliverables": ["a/"]}
+    if "exit 3" in script:
+        rewrite_task(
+            bad,
+            bad,
+            {"metadata": {"journeyman": own}},
+            {"solution/solve.sh": b"mkdir -p /logs/artifacts/a; echo x > /logs/artifacts/a/x"},
+        )
+        assert prove(load_task(bad), provider, environment).verdict.error == "VerifierCrashed"

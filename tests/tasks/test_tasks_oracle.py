@@ -24,7 +24,7 @@ def task_at(root: Path, files: dict[str, str]) -> Path:
 
 
 SHARED = {
-    "environment/Dockerfile": "FROM debian\nRUN apt-get install x\nWORKDIR /app\nCOPY data/ /app/data/\nCOPY one.txt .\n",
+    "environment/Dockerfile": "FROM debian\nRUN apt-get install x\nWORKDIR /app\nCOPY data/ data/\nCOPY one.txt .\n",
     "environment/data/a.txt": "a\n",
     "environment/one.txt": "1\n",
     "solution/solve.sh": "cat data/a.txt one.txt > out.txt; mkdir -p /logs/artifacts/d; echo x > /logs/artifacts/d/f\n",

@@ -1,4 +1,4 @@
-"""``journeyman tasks check | import``: can these task directories be used, and tasks of others made into them."""
+"""``journeyman tasks check | prove | import``: task directories checked, solved, and made of tasks of others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from journeyman.tasks.imports.directory import Imported
 
 
-@click.group(short_help="Check task directories, import tasks of others.")
+@click.group(short_help="Check, prove and import task directories.")
 def tasks() -> None:
     """Work with task directories (the Harbor layout).
 
@@ -66,6 +66,36 @@ def task_directories(directory: Path) -> list[Path]:
     if not found:
         raise InputError(str(directory), "holds no task directory", hint="make some: journeyman worlds build")
     return found
+
+
+@verb(
+    "prove",
+    "Run each task's own solution in a sandbox and grade it.",
+    "journeyman tasks prove tasks/hello",
+)
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--waive", multiple=True, metavar="LIMIT", help="A sandbox limit that may be missing.")
+def prove(directory: Path, waive: tuple[str, ...], as_json: bool) -> int:
+    """Run solution/solve.sh of every task at or below DIRECTORY, ours or imported, and grade what it leaves.
+
+    Exit code 1 when one does not score 1. What a task's image has and a sandbox has not is named.
+    """
+    from journeyman.ladder.proving import prove_imported
+
+    proofs = prove_imported(task_directories(directory), frozenset(waive))
+    unsolved = {path: proof for path, proof in proofs.items() if proof.verdict.reward != 1.0}
+    for path, proof in proofs.items():
+        for line in proof.missing:
+            warn(f"{path}: the sandbox does not have: {line}")
+    for path, proof in unsolved.items():
+        verdict = proof.verdict
+        reward = "no reward" if verdict.reward is None else f"reward {verdict.reward:g}"
+        warn(f"{path}: {reward}, {verdict.kind} {verdict.error or ''} {verdict.explain}".rstrip())
+    if as_json:
+        print_json({"tasks": {str(path): proof.verdict.to_dict() for path, proof in proofs.items()}})
+    else:
+        click.echo(f"{len(proofs) - len(unsolved)} of {len(proofs)} solutions score 1: {directory}")
+    return 1 if unsolved else 0
 
 
 @click.group("import", short_help="Make task directories of tasks in other formats.")
@@ -156,4 +186,5 @@ def _report(made: Imported, out: Path, as_json: bool) -> int:
 for command in (apex, archipelago, atif):
     imports.add_command(command)
 tasks.add_command(check)
+tasks.add_command(prove)
 tasks.add_command(imports)

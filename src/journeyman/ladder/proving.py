@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from journeyman.digest import sha256
@@ -12,6 +13,9 @@ from journeyman.ladder.rundir import RunDirectory
 from journeyman.ladder.tier import strict_tier
 from journeyman.ladder.workshop import Workshop
 from journeyman.sandbox.scratch import scratch
+from journeyman.tasks.oracle import Proof
+from journeyman.tasks.oracle import prove as prove_one
+from journeyman.tasks.steps import load_any
 from journeyman.tasks.task import Task
 
 LABEL = "worlds-check"
@@ -42,6 +46,28 @@ def prove_tasks(tasks: Sequence[Task], waive: frozenset[str]) -> dict[str, Any]:
                 files.setdefault(sha256(data), (str(path), data))
         workshop.reads.fill(files)
         return prove(workshop, tasks)
+
+
+def prove_imported(paths: Sequence[Path], waive: frozenset[str]) -> dict[Path, Proof]:
+    """Run the solution of every task directory, of any origin and number of steps, and grade it; nothing is kept.
+
+    Args:
+        paths: task directories.
+        waive: limits that may stay unenforced.
+
+    Raises:
+        InputError: a directory does not load, has no solution, or needs an image.
+        EnvironmentMissing: there is no sandbox here, or it cannot keep a limit that is not waived.
+        SystemFault: a solution's sandbox broke or passed its deadline.
+    """
+    tier = strict_tier(waive)
+    loaded = [load_any(path) for path in paths]
+    with scratch(LABEL) as place:
+        run = RunDirectory(place, QuickstartRecipe(out=place), owner=False)
+        environment = Workshop(run, tier, LABEL).environment
+        return {
+            task.path: prove_one(task, tier.provider, environment, label=LABEL, waive=tier.waive) for task in loaded
+        }
 
 
 def findings_of(proof: dict[str, Any]) -> list[str]:
