@@ -111,6 +111,15 @@ def test_a_healthy_child_is_asked_again_and_answers_as_the_reader_in_this_proces
     assert [one.pid for one in pool._idle] == [first]
 
 
+def test_the_child_of_a_large_parent_is_asked_again_too():
+    ballast = bytearray(900 << 20)
+    ballast[::4096] = b"1" * len(ballast[::4096])  # really resident
+    data = RENDERERS["pdf"]("sales", LINES)
+    read_safely(data, "a.pdf")
+    assert len(pool._idle) == 1
+    del ballast
+
+
 def test_edits_and_writes_go_through_the_child_with_their_reports():
     page = Node("page", "p1", children=(Node("paragraph", "p", "hello"),))
     data = child.write_safely(Document("pdf", "a.pdf", (page,)))

@@ -166,11 +166,19 @@ def _limit(memory_mb: int) -> None:
 
 
 def _has_grown(memory_mb: int) -> bool:
-    import resource
+    return bool(memory_mb) and _peak_bytes() > RECYCLE_SHARE * (memory_mb << 20)
 
-    unit = 1 if sys.platform == "darwin" else 1024
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return bool(memory_mb) and used > RECYCLE_SHARE * (memory_mb << 20)
+
+def _peak_bytes() -> int:
+    """Largest resident size since this program began. Linux's ``ru_maxrss`` will not do: it counts what the parent held
+    when it forked, so every child of a large parent would look grown."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _die_with_parent() -> None:
