@@ -45,8 +45,8 @@ class Placement:
     resources: Mapping[str, float] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
-        """As ``ray.remote`` takes them, with the rules that hold for every attempt."""
-        placed: dict[str, Any] = {"num_cpus": self.cpus, "max_retries": 0, "max_calls": 1}
+        """As a Ray task's ``options`` take them."""
+        placed: dict[str, Any] = {"num_cpus": self.cpus}
         if self.memory_mb:
             placed["memory"] = self.memory_mb << 20
         if self.resources:
@@ -81,7 +81,7 @@ class RayLauncher:
         self._listener = socket.create_server(("", 0), backlog=1024)
         self._listener.setblocking(False)
         self._address = (ray.util.get_node_ip_address(), self._listener.getsockname()[1])
-        self._remote = ray.remote(attempt_task)
+        self._remote = ray.remote(max_retries=0, max_calls=1)(attempt_task)
         self._tasks: dict[int, _Task] = {}
         self._exited: deque[Exit] = deque()
 
