@@ -57,8 +57,7 @@ def compare(before: Evidence, after: Evidence) -> Comparison:
         "schema_version": 1,
         "before": _side(before),
         "after": _side(after),
-        "same_harness_version": before.plan.harness_sha256 == after.plan.harness_sha256
-        and before.plan.harness == after.plan.harness,
+        "same_harness_version": _version(before.plan) == _version(after.plan),
         "changed_tasks": changed,
         "left_out_tasks": sorted({t.id for t in (*before.plan.tasks, *after.plan.tasks)} - common),
         "pairs": len(pairs),
@@ -190,6 +189,10 @@ def _comparable(before: Plan, after: Plan) -> list[str]:
         if ids:
             found.append(f"the {word} of {len(ids)} task{'s' if len(ids) != 1 else ''}: {', '.join(ids[:5])}")
     return found
+
+
+def _version(plan: Plan) -> tuple[str, str, str]:
+    return plan.harness, plan.harness_sha256, plan.place
 
 
 def _side(evidence: Evidence) -> dict[str, Any]:

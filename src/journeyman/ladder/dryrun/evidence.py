@@ -73,11 +73,11 @@ def context_use(run: Run, row: TrialRow) -> ContextUse | None:
 
 
 def failed_with(findings: Mapping[str, Finding]) -> dict[str, list[Finding]]:
-    """Findings by their defect, the most frequent first."""
+    """Findings by their defect: what can be repaired before what is the model's, each the most frequent first."""
     found: dict[str, list[Finding]] = {}
     for finding in findings.values():
         found.setdefault(finding.defect, []).append(finding)
-    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
+    return dict(sorted(found.items(), key=lambda item: (item[1][0].failure == "model", -len(item[1]), item[0])))
 
 
 def _longest(columns: Columns) -> int:

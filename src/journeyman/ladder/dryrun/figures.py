@@ -34,9 +34,8 @@ def rate(values: Sequence[bool], tasks: Sequence[str]) -> dict[str, Any]:
     share, n_tasks = count / n, len(set(tasks))
     effective, words = float(n), "95 % Wilson"
     if max(Counter(tasks).values()) > 1:
-        estimate = clustered_mean([float(value) for value in values], list(tasks))
-        found = estimate.n_effective if 0 < count < n else None
-        effective = min(float(n), max(1.0, found if found is not None else float(n_tasks)))
+        effect = clustered_mean([float(value) for value in values], list(tasks)).design_effect
+        effective = max(1.0, n / max(1.0, effect)) if effect is not None else float(n_tasks)
         words = f"95 % Wilson at {effective:.3g} effective trials, clustered by task"
     low, high = wilson(share, effective)
     return {"share": share, "count": count, "n": n, "low": low, "high": high, "interval": words}

@@ -16,6 +16,7 @@ from journeyman import __version__
 from journeyman.clock import now
 from journeyman.digest import directory_sha256, sha256_file, sha256_json
 from journeyman.durable import write_json
+from journeyman.engines.spec import locate, parse_model
 from journeyman.errors import InputError, nearest
 from journeyman.harness import HARNESSES
 from journeyman.harness.registry import SPECS
@@ -100,12 +101,14 @@ def make_plan(
         today: date of every trial, ISO; by default today's.
 
     Raises:
-        InputError: no such harness, no task, or two tasks of one name.
+        InputError: no such harness or model, a service, no task, or two tasks of one name.
     """
     if harness not in HARNESS_NAMES:
         near = nearest(harness, HARNESS_NAMES)
         hint = f"did you mean {near}?" if near else None
         raise InputError("--harness", f"no harness {harness!r}", allowed=", ".join(HARNESS_NAMES), hint=hint)
+    if policy not in POLICY_WORDS:
+        _refuse_unusable(policy)
     planned = tuple(planned_task(task) for task in tasks)
     names = [task.id for task in planned]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -124,6 +127,16 @@ def make_plan(
         context_tokens=context_tokens,
         today=today or now()[:10],
     )
+
+
+def _refuse_unusable(policy: str) -> None:
+    """Raise InputError for a model that cannot act here; a hub's is looked for later."""
+    spec = parse_model(policy)
+    if spec.kind == "service":
+        problem = "returns text only; a dry run keeps token ids"
+        raise InputError("--policy", problem, allowed="oracle, noop, random, DIR, hf:ORG/NAME@REV")
+    if spec.kind == "directory":
+        locate(spec)
 
 
 def planned_task(task: Task) -> PlannedTask:

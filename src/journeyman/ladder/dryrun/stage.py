@@ -121,11 +121,7 @@ class Stage:
     def _engine(self) -> Engine:
         if self.plan.kind != "model":
             return ScriptedEngine({})
-        spec = parse_model(self.plan.policy)
-        if spec.kind == "service":
-            problem = "returns text only; a dry run keeps token ids"
-            raise InputError("--policy", problem, allowed="oracle, noop, random, DIR, hf:ORG/NAME@REV")
-        directory = locate(spec)
+        directory = locate(parse_model(self.plan.policy))
         self.tokenizer = str(directory.absolute())
         if not self.plan.harness.startswith(QUICKSTART):
             family_of(directory)  # raises before anything starts when no renderer knows the model

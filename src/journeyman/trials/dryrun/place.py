@@ -23,8 +23,8 @@ from journeyman.trials.dryrun.actions import RandomActions, Solution
 from journeyman.trials.executors.protocol import Ticket, WorkplaceRecipe
 from journeyman.trials.executors.workplaces import SURFACE_LOOPS, TaskPlace
 
-QUICKSTART = "quickstart-"
-"""Prefix of the two harnesses of the quickstart's own small models, e.g. ``quickstart-toolbelt``."""
+QUICKSTART = "framing:"
+"""Prefix of the two harnesses of the quickstart's own small models, e.g. ``framing:toolbelt``."""
 
 
 class PureTools:
@@ -47,7 +47,7 @@ class DryPlace(TaskPlace):
     """Desks for a dry run.
 
     Args:
-        harness: key of ``harness.registry.SPECS``, or ``quickstart-`` and a name of ``harness.HARNESSES``.
+        harness: key of ``harness.registry.SPECS``, or ``framing:`` and a name of ``harness.HARNESSES``.
         today: the trial's date, ISO.
         context_tokens: what a model's context may hold; 0 leaves the harness's own budget.
         seed: of the random agent.
@@ -86,7 +86,7 @@ class DryPlace(TaskPlace):
         if self.policy == "noop" or self._harness.startswith(QUICKSTART):
             return super()._loop(ticket, sandbox)
         if self._renderer is None:
-            raise InputError("--policy", "has a chat format that no renderer knows", hint="take a quickstart- harness")
+            raise InputError("--policy", "has a chat format that no renderer knows", hint="take a framing: harness")
         spec = SPECS[self._harness]
         if self._context_tokens:
             spec = replace(spec, budget=replace(spec.budget, context_tokens=self._context_tokens))
