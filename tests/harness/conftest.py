@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -117,7 +116,6 @@ def opener(provider: Provider, request: pytest.FixtureRequest) -> Iterator[Calla
     yield make
     for sandbox in made:
         sandbox.destroy()
-        shutil.rmtree(f"/tmp/.terminal-{sandbox.id}", ignore_errors=True)
     assert traces(label) == {}
 
 

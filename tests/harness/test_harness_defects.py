@@ -43,6 +43,7 @@ def test_a_turn_of_broken_json_is_drawn_again_twice_and_then_answered(opened: Ca
     prompt = len(rows[0].ids) - len(bad)
     assert rows[0].ids[:prompt].tolist() == rows[1].ids[:prompt].tolist() == rows[2].ids[:prompt].tolist()
     assert rows[0].ids[prompt:].tolist() == bad  # kept, in a segment of its own
+    assert [int(row.mask.sum()) for row in rows] == [0, 0, sum(turn.n_sampled for turn in loop.turns[2:])]
     assert rows[2].ids.tolist() == loop.context.ids
 
 

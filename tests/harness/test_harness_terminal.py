@@ -183,6 +183,22 @@ def test_a_terminal_that_the_policy_killed_is_started_again_and_said_to_be(
     assert "again" in loop.turns[1].observation
 
 
+def test_a_stopped_or_removed_terminal_is_no_fault_of_the_system(
+    opened: Callable[..., Opened], open_terminal: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("journeyman.harness.terminal.pty.ANSWER_S", 2.0)
+    trial = opened("terminal", sandbox=open_terminal())
+    turns = [
+        trial.keys(("kill -STOP $PPID\n", 0.2)),
+        trial.keys(("rm -r ../tmp/.terminal-*\n", 0.5)),
+        trial.keys(("echo on\n", 0.3)),
+    ]
+    loop = trial.play(turns)
+    assert ["started again" in turn.observation for turn in loop.turns] == [True, True, False]
+    assert "on" in loop.turns[2].observation
+    assert loop.stop_reason is None
+
+
 def test_a_cut_answer_is_not_performed_and_the_next_turn_says_so(
     opened: Callable[..., Opened], open_terminal: Callable[..., Sandbox]
 ) -> None:

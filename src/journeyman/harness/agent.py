@@ -11,18 +11,17 @@ from dataclasses import dataclass
 
 from journeyman.engines.protocol import TurnResult
 from journeyman.errors import InputError
-from journeyman.harness.act import Act, Actor, AgentTurn, Result
+from journeyman.harness.act import Act, Actor, AgentTurn
 from journeyman.harness.budget import Spent, exhausted
-from journeyman.harness.cutting import MARKER_TOKENS, MIN_RESULT_TOKENS, SpillFiles, cut, fits
+from journeyman.harness.cutting import SpillFiles
+from journeyman.harness.discarding import DiscardingContext
 from journeyman.harness.fresh import FRESH_START, SUMMARY_REQUEST, common_length, summary_turn
 from journeyman.harness.protocol import LoopSampling, StopReason
+from journeyman.harness.showing import FRAME_TOKENS, Showing
 from journeyman.harness.spec import HarnessSpec
 from journeyman.tokens.context import Context
-from journeyman.tokens.renderers import Renderer, ToolResult
+from journeyman.tokens.renderers import Renderer
 from journeyman.tokens.renderers.family import ToolSchema
-
-FRAME_TOKENS = 32
-"""Set aside per result for what the family writes around it."""
 
 KEPT_CHARS = 10_000
 """Of results that were not shown any more because the context or the trial ended, what is kept in the record."""
@@ -45,7 +44,8 @@ class AgentLoop:
 
     def __init__(self, spec: HarnessSpec, renderer: Renderer, actor: Actor, spill: SpillFiles, clock: Clock) -> None:
         self.spec, self.renderer, self.actor = spec, renderer, actor
-        self.context = Context()
+        self._discarding = DiscardingContext()
+        self.context: Context = self._discarding
         self.turns: list[AgentTurn] = []
         self.stop_reason: StopReason | None = None
         self.answer: str | None = None
@@ -53,14 +53,15 @@ class AgentLoop:
         self.epoch = 0
         self.spent = Spent()
         self.contexts: list[ContextCost] = []
-        self._spill, self._clock, self._started = spill, clock, clock()
+        self._showing = Showing(spec, renderer.tokenizer, spill)
+        self._clock, self._started = clock, clock()
         self._at_start = Spent()  # what was spent when this context began
         self._messages: list[Mapping[str, str]] = []
         self._tools: list[ToolSchema] = []
         self._prompt: list[int] = []
         self._new = 0  # ids that the engine has not read yet
         self._redraws = 0
-        self._is_nudged = self._is_summing_up = False
+        self._is_summing_up = False
         self._request_tokens = len(renderer.tokenizer.encode(SUMMARY_REQUEST)) + FRAME_TOKENS
 
     @property
@@ -74,8 +75,8 @@ class AgentLoop:
 
     @property
     def discarded(self) -> frozenset[int]:
-        """Turns (values of the column ``turn``) that were drawn again: their sampled tokens have mask 0 in training."""
-        return frozenset(turn.number for turn in self.turns if turn.discarded)
+        """Turns (values of the column ``turn``) that were drawn again; their mask is 0."""
+        return self._discarding.discarded
 
     def open(self, instruction: str, files: Sequence[str]) -> list[int]:
         """Append the prompt and return it.
@@ -133,21 +134,19 @@ class AgentLoop:
         return self._bridge(result, act)
 
     def _bridge(self, result: TurnResult, act: Act) -> tuple[list[int] | None, dict[str, object]]:
-        room = self._room() - FRAME_TOKENS * (1 + len(act.results))
-        share = room // max(1, len(act.results) + (act.user is not None))
-        if share < MIN_RESULT_TOKENS and not self._are_short(act, room):
+        shown = self._showing.results(act, self._room())
+        if shown is None:
             return self._at_limit("limit.context", result, act), {}
-        limit = min(self.spec.max_result_tokens, max(share, MIN_RESULT_TOKENS))
-        results, cuts = self._cut(act.results, limit)
+        results, cuts = shown
         bridge = self.renderer.after(result.ids, results=results, user=act.user)
-        nudge = self._nudge(len(self.context) + len(bridge.ids))
+        nudge = self._showing.nudge(len(self.context) + len(bridge.ids))
         if nudge is not None:
             bridge = self.renderer.after(result.ids, results=results, user=act.user, nudge=nudge)
         if len(bridge.ids) > self._room():
             return self._at_limit("limit.context", result, act), {}
-        self._is_nudged = self._is_nudged or nudge is not None
-        shown = "\n".join([*(item.text for item in results), *([act.user] if act.user is not None else [])])
-        facts: dict[str, object] = {"observation": shown, "cut_results": cuts, "nudged": nudge is not None}
+        self._showing.is_nudged = self._showing.is_nudged or nudge is not None
+        seen = "\n".join([*(item.text for item in results), *([act.user] if act.user is not None else [])])
+        facts: dict[str, object] = {"observation": seen, "cut_results": cuts, "nudged": nudge is not None}
         return self._append(bridge.forced, bridge.observed), facts
 
     def _append(self, forced: Sequence[int], observed: Sequence[int]) -> list[int]:
@@ -156,36 +155,10 @@ class AgentLoop:
         self._new = len(forced) + len(observed)
         return [*forced, *observed]
 
-    def _cut(self, results: Sequence[Result], limit: int) -> tuple[list[ToolResult], int]:
-        tokenizer = self.renderer.tokenizer
-        shown: list[ToolResult] = []
-        cuts = 0
-        for result in results:
-            text = result.text
-            if not fits(tokenizer, text, limit):
-                text = cut(tokenizer, text, limit, result.spill or self._spill.keep(text))
-                cuts += 1
-            shown.append(ToolResult(text, result.name))
-        return shown, cuts
-
-    def _nudge(self, used: int) -> str | None:
-        """The notice, once a trial."""
-        whole = self.spec.budget.context_tokens
-        if not self.spec.nudge or self._is_nudged or used < self.spec.nudge_share * whole:
-            return None
-        return (
-            f"[notice: {used} of {whole} context tokens are used ({100 * used // whole} %). "
-            "Finish what matters most and give your final answer before the rest runs out.]"
-        )
-
     def _room(self) -> int:
         """Tokens that may still be appended before the next turn."""
         reserve = self.spec.summary_tokens + self._request_tokens if self.spec.at_limit == "compact" else 0
         return self.spec.budget.context_tokens - len(self.context) - self.sampling.max_new_tokens - reserve
-
-    def _are_short(self, act: Act, room: int) -> bool:
-        texts = [*(result.text for result in act.results), act.user or ""]
-        return fits(self.renderer.tokenizer, "\n".join(texts), room) if room > 0 else False
 
     def _calls_left(self) -> int | None:
         budget = self.spec.budget
@@ -209,7 +182,7 @@ class AgentLoop:
         reason = exhausted(self.spec.budget, self.spent)
         if reason is not None:
             return self._stop(reason)
-        self.context.open_segment(len(self.context) - len(result.ids), "regenerated")
+        self._discarding.discard(len(result.ids))
         self.epoch += 1
         self._new = 0
         return self.context.ids
@@ -224,22 +197,12 @@ class AgentLoop:
             return self._begin([*self._messages, {"role": "user", "content": note}], "clear-and-retry")
         whole = self.spec.budget.context_tokens
         room = whole - len(self.context) - self.spec.summary_tokens - self._request_tokens - FRAME_TOKENS
-        limit = room // max(1, len(act.results)) - FRAME_TOKENS
-        if limit >= MIN_RESULT_TOKENS:
-            results, _ = self._cut(act.results, min(limit, self.spec.max_result_tokens))
-        else:
-            results = [self._left_out(item, limit) for item in act.results]
+        results = self._showing.squeezed(act.results, room)
         bridge = self.renderer.after(result.ids, results=results, user=SUMMARY_REQUEST)
         if len(self.context) + len(bridge.ids) + self.spec.summary_tokens > whole:
             return self._stop(reason)
         self._is_summing_up = True
         return self._append(bridge.forced, bridge.observed)
-
-    def _left_out(self, result: Result, limit: int) -> ToolResult:
-        if fits(self.renderer.tokenizer, result.text, max(0, limit)):
-            return ToolResult(result.text, result.name)
-        where = (result.spill or self._spill.keep(result.text)) if limit > MARKER_TOKENS // 2 else None
-        return ToolResult(f"[left out{f': it is in {where}' if where else ''}]", result.name)
 
     def _after_summary(self, result: TurnResult) -> list[int] | None:
         self._is_summing_up = False

@@ -31,7 +31,7 @@ if command -v timeout >/dev/null 2>&1; then exec timeout -k {KILL_AFTER_S} "$2" 
 exec "$shell" -c "$3"
 """
 # First line: bytes and lines of the file $1; then its last $2 bytes.
-_LOOK = 'wc -c <"$1"; wc -l <"$1"; tail -c "$2" "$1"'
+_LOOK = '[ -f "$1" ] || exit 1; wc -c <"$1"; wc -l <"$1"; tail -c "$2" "$1"'
 
 
 class Bash:

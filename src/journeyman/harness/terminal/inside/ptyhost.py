@@ -28,21 +28,22 @@ _READ_BYTES = 65536
 
 
 def main(words: list[str]) -> int:
-    """``SOCKET serve COLUMNS ROWS DIRECTORY`` or ``SOCKET ask JSON``; the status is 1 when there is no terminal."""
+    """``SOCKET serve COLUMNS ROWS DIRECTORY`` or ``SOCKET ask SECONDS JSON``; status 1 means no terminal."""
     address, verb, *rest = words
     if verb == "serve":
         return _start(address, int(rest[0]), int(rest[1]), rest[2])
-    return _ask(address, rest[0])
+    return _ask(address, float(rest[0]), rest[1])
 
 
-def _ask(address: str, message: str) -> int:
-    answer = _exchange(address, message)
+def _ask(address: str, limit_s: float, message: str) -> int:
+    answer = _exchange(address, limit_s, message)
     sys.stdout.buffer.write(answer)
     return 0 if answer else 1
 
 
-def _exchange(address: str, message: str) -> bytes:
+def _exchange(address: str, limit_s: float, message: str) -> bytes:
     with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(limit_s)
         try:
             client.connect(address)
             client.sendall(message.encode())
@@ -66,10 +67,10 @@ def _start(address: str, columns: int, rows: int, directory: str) -> int:
             os._exit(0)
     limit = time.monotonic() + _CONNECT_S
     while time.monotonic() < limit:
-        if Path(address).exists() and b"true" in _exchange(address, "{}"):
+        if Path(address).exists() and b"true" in _exchange(address, _CONNECT_S, "{}"):
             return 0
         time.sleep(0.02)
-    return 0 if _exchange(address, "{}") else 1
+    return 0 if _exchange(address, _CONNECT_S, "{}") else 1
 
 
 class _Host:
