@@ -106,6 +106,23 @@ def test_a_server_killed_in_mid_call_costs_an_error_and_less_than_two_seconds(pl
     assert tools.num_reconnects == {"plain": 1}
 
 
+def test_a_standby_takes_over_from_a_server_that_is_slow_to_start(journal):
+    slow = (
+        f"import time, runpy, sys; time.sleep(2); sys.argv = [{PLAIN!r}, {str(journal)!r}]; runpy.run_path({PLAIN!r})"
+    )
+    tools = McpTools({"slow": {"command": sys.executable, "args": ["-c", slow], "standby": True}})
+    try:
+        assert wait_until(lambda: count(journal, "start") == 2, 20)
+        started = time.monotonic()
+        assert tools.call("die", {}).is_error
+        assert tools.call("echo", {"text": "from the second"}).text == "from the second"
+        assert time.monotonic() - started < 2
+        assert wait_until(lambda: count(journal, "start") == 3, 20)
+    finally:
+        tools.close()
+    assert wait_until(lambda: not any(is_alive(pid) for _, pid in lines(journal)), 5)
+
+
 def test_a_call_that_may_be_repeated_survives_the_death_of_its_server(plain, journal):
     tools = plain()
     assert tools.call("die_once", {"text": "answered"}).text == "answered"

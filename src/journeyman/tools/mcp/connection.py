@@ -1,8 +1,7 @@
-"""One server as the tools of one trial see it: connected, listed, called, and brought back when it ends.
+"""One server as the tools of one trial see it: called, and brought back when it ends.
 
-Lives on the loop of ``McpTools``. One task owns a connection from its first to its last message, because the SDK's
-contexts may only be left by the task that entered them. A call that was in flight when a server ended is repeated only
-where the server says that repeating it changes nothing.
+Lives on the loop of ``McpTools``. A call that was in flight when a server ended is repeated only where the server says
+that repeating it changes nothing.
 """
 
 from __future__ import annotations
@@ -12,19 +11,17 @@ import contextlib
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from journeyman.tools.mcp.errors import McpServerLost, McpServerSilent
+from journeyman.tools.mcp.link import Link
 from journeyman.tools.mcp.servers import McpServer
-from journeyman.tools.mcp.transport import TRANSPORTS, watched
-from journeyman.tools.mcp.wire import DEADLINE_META, OWN_NAME, fault_of, to_observation
+from journeyman.tools.mcp.wire import DEADLINE_META, fault_of, to_observation
 from journeyman.tools.protocol import Observation
 
 if TYPE_CHECKING:
-    from mcp.client.session import ClientSession
     from mcp.shared.exceptions import MCPError
     from mcp_types import Tool
 
@@ -34,7 +31,6 @@ LEAVE_S = 7.0
 OWN_GRACE_S = 2.0
 """A server of ours keeps the deadline itself, so that its own words about it are waited for."""
 
-MAX_PAGES = 100
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 1.0
 
 log = logging.getLogger(__name__)
@@ -55,50 +51,29 @@ class Patience:
     ping_s: float = 5.0
 
 
-@dataclass(eq=False)
-class _Link:
-    """One life of a connection."""
-
-    session: ClientSession | None = None
-    is_own: bool = False
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    cancel: Callable[[], None] = lambda: None
-    task: asyncio.Task[None] | None = None
-
-
 class Connection:
-    """The connection to one server. ``tools`` is what the server offered last, by its own names."""
+    """The connection to one server. ``num_listings`` grows whenever ``tools`` may have changed."""
 
     def __init__(self, server: McpServer, patience: Patience) -> None:
         self.server, self.patience = server, patience
-        self.tools: dict[str, Tool] = {}
         self.num_reconnects = self.num_listings = 0
-        self._link: _Link | None = None
+        self._link: Link | None = None
+        self._spare: Link | None = None
         self._links: set[asyncio.Task[None]] = set()
         self._coming_back: asyncio.Task[None] | None = None
         self._is_closing = False
-        self._is_listing_stale = False
         self._stderr: TextIO = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by ``close``
 
-    async def connect(self, limit_s: float) -> None:
-        """Reach the server and list its tools, within ``limit_s``. Raises whatever stood in the way."""
-        import anyio
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """What the server offered last, by its own names."""
+        return self._link.tools if self._link is not None else {}
 
-        scope = anyio.CancelScope()
-        link = _Link(cancel=scope.cancel)
-        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        link.task = asyncio.create_task(self._own(link, ready, scope))
-        self._links.add(link.task)
-        link.task.add_done_callback(self._links.discard)
-        try:
-            async with asyncio.timeout(limit_s):
-                await asyncio.shield(ready)
-        except TimeoutError:
-            link.cancel()
-            raise TimeoutError(f"it did not answer within {limit_s:g} s") from None
-        finally:
-            ready.cancel()
-        self._link = link
+    async def connect(self, limit_s: float) -> None:
+        """Reach the server and list its tools. Raises ConnectionError, TimeoutError or OSError."""
+        link = self._new_link()
+        await link.opened(limit_s)
+        self._adopt(link)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], deadline_s: float) -> Observation:
         """Call a tool by the server's own name for it. Raises McpFault; all else is an observation."""
@@ -108,8 +83,7 @@ class Connection:
         started = time.monotonic()
         meta: Any = {}
         for attempt in range(2):
-            left_s = deadline_s - (time.monotonic() - started)
-            link = await self._alive(left_s)
+            link = await self._alive(deadline_s - (time.monotonic() - started))
             left_s = deadline_s - (time.monotonic() - started)
             if link is None or link.session is None or left_s <= 0:
                 return _error(f"the server of {tool} is being started again; call it once more")
@@ -128,7 +102,7 @@ class Connection:
                     return _error(error.message or f"{tool} was refused")
             except (RuntimeError, ValueError) as error:  # a result that the protocol or its own schema forbids
                 return _error(f"{tool} gave a malformed answer: {str(error)[:500]}")
-            self._end(link)
+            self._lose(link)
             if attempt or not self.may_repeat(tool):
                 break
         return _error(f"the server of {tool} ended before it answered; whether the call took effect is not known")
@@ -143,16 +117,16 @@ class Connection:
         import anyio
 
         link = self._link
-        if not self._is_listing_stale or link is None or link.session is None or link.ended.is_set():
+        if link is None or not link.is_alive or not link.is_listing_stale:
             return
-        self._is_listing_stale = False
         with contextlib.suppress(Exception), anyio.fail_after(limit_s):  # the call that follows finds out what is wrong
-            self._take(await _listed(link.session))
+            await link.list_again()
+            self.num_listings += 1
 
     def drop(self) -> None:
         """End the connection as a broken network or a killed server would."""
         if self._link is not None:
-            self._end(self._link)
+            self._lose(self._link)
 
     async def close(self) -> None:
         """End the connection and the server, if it was started for it."""
@@ -160,8 +134,9 @@ class Connection:
         if self._coming_back is not None:
             self._coming_back.cancel()
             await asyncio.gather(self._coming_back, return_exceptions=True)
-        if self._link is not None:
-            self._link.ended.set()  # it leaves by itself: says goodbye, closes the input of a program, waits
+        for link in (self._link, self._spare):
+            if link is not None:
+                link.leave()
         if self._links:
             await asyncio.wait(self._links, timeout=LEAVE_S)
         for task in self._links:
@@ -175,38 +150,23 @@ class Connection:
         lines = [line.strip() for line in self._stderr.read().splitlines() if line.strip()]
         return " | ".join(lines[-3:])[-500:]
 
-    def _take(self, tools: dict[str, Tool]) -> None:
-        self.tools, self._is_listing_stale = tools, False
+    def _new_link(self) -> Link:
+        link = Link(self.server, self._stderr)
+        self._links.add(link.task)
+        link.task.add_done_callback(self._links.discard)
+        return link
+
+    def _adopt(self, link: Link) -> None:
+        """From now on this link is the server; where a stand-by is asked for, the next one is started beside it."""
+        self._link, self._spare = link, None
         self.num_listings += 1
+        link.on_end(lambda: self._come_back() if link is self._link else None)
+        if self.server.has_standby and not self._is_closing:
+            self._spare = self._new_link()
 
-    async def _own(self, link: _Link, ready: asyncio.Future[None], scope: Any) -> None:
-        """The task of one life: open, say so, wait for the end, leave everything as it was entered."""
-        with scope:
-            try:
-                async with AsyncExitStack() as stack:
-                    streams = TRANSPORTS[self.server.transport](self.server, self._stderr)
-                    read, write = await stack.enter_async_context(streams)
-                    read = await stack.enter_async_context(watched(read, link.ended))
-                    session = await stack.enter_async_context(_session(read, write, self._noticed))
-                    await _introduce(session)
-                    self._take(await _listed(session))
-                    link.session = session
-                    link.is_own = session.server_info is not None and session.server_info.name == OWN_NAME
-                    if not ready.done():
-                        ready.set_result(None)
-                    await link.ended.wait()
-            except Exception as error:
-                if not ready.done():
-                    ready.set_exception(ConnectionError(_reason(error)))
-        link.ended.set()
-        if not ready.done():
-            ready.set_exception(ConnectionError("it was given up"))
-        if link.session is not None and link is self._link:
-            self._come_back()
-
-    async def _alive(self, limit_s: float) -> _Link | None:
+    async def _alive(self, limit_s: float) -> Link | None:
         """The link, brought back if it ended; None when that takes longer than ``limit_s``. Raises McpServerLost."""
-        if self._link is not None and not self._link.ended.is_set():
+        if self._link is not None and self._link.is_alive:
             return self._link
         self._come_back()
         if self._coming_back is not None:
@@ -218,9 +178,8 @@ class Connection:
 
     def _come_back(self) -> None:
         """Start to reconnect at once, beside whatever the policy does meanwhile; nothing when that has begun."""
-        if not self._is_closing and (self._coming_back is None or self._coming_back.done()):
-            if self._link is not None and not self._link.ended.is_set():
-                return
+        is_needed = not self._is_closing and not (self._link is not None and self._link.is_alive)
+        if is_needed and (self._coming_back is None or self._coming_back.done()):
             self._coming_back = asyncio.create_task(self._reconnect())
             self._coming_back.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -231,8 +190,10 @@ class Connection:
         until, wait_s = time.monotonic() + self.patience.reconnect_s, _FIRST_WAIT_S
         log.info("tool server %r ended; it is started again", self.server.name)
         while True:
+            link, self._spare = self._spare or self._new_link(), None
             try:
-                await self.connect(max(0.1, until - time.monotonic()))
+                await link.opened(max(0.1, until - time.monotonic()))
+                self._adopt(link)
                 return
             except (OSError, TimeoutError) as error:
                 if time.monotonic() + wait_s > until:
@@ -240,7 +201,7 @@ class Connection:
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
-    async def _late(self, link: _Link, tool: str, deadline_s: float) -> Observation:
+    async def _late(self, link: Link, tool: str, deadline_s: float) -> Observation:
         """After a missed deadline: the policy's business while the server lives, else a fault and a new server."""
         import anyio
 
@@ -249,11 +210,11 @@ class Connection:
             with anyio.fail_after(self.patience.ping_s):
                 await link.session.send_ping()
         except Exception as error:
-            self._end(link)
+            self._lose(link)
             raise McpServerSilent(self.server.name, tool, deadline_s) from error
         return _error(f"{tool} did not answer within {deadline_s:g} s; the call was cancelled")
 
-    def _is_lost(self, link: _Link, error: MCPError) -> bool:
+    def _is_lost(self, link: Link, error: MCPError) -> bool:
         """Whether an error means that the connection or its session is over."""
         from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
@@ -261,64 +222,10 @@ class Connection:
             return True
         return self.server.transport != "stdio" and abs(error.code) == -INVALID_REQUEST
 
-    def _end(self, link: _Link) -> None:
-        link.ended.set()
-        link.cancel()
+    def _lose(self, link: Link) -> None:
+        link.cut()
         if link is self._link:
             self._come_back()
-
-    async def _noticed(self, message: Any) -> None:
-        from mcp_types import ToolListChangedNotification
-
-        if isinstance(message, ToolListChangedNotification):
-            self._is_listing_stale = True
-
-
-def _session(read: Any, write: Any, noticed: Any) -> ClientSession:
-    from mcp.client.session import ClientSession
-    from mcp_types import Implementation
-
-    from journeyman import __version__
-
-    return ClientSession(
-        read, write, message_handler=noticed, client_info=Implementation(name="journeyman", version=__version__)
-    )
-
-
-async def _introduce(session: ClientSession) -> None:
-    """The handshake; a server that only knows the newer protocol without one is asked what it is instead."""
-    from mcp.shared.exceptions import MCPError
-    from mcp_types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
-
-    try:
-        await session.initialize()
-    except MCPError as error:
-        if error.code not in (METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION):
-            raise
-        await session.discover()
-
-
-async def _listed(session: ClientSession) -> dict[str, Tool]:
-    """Every tool by name, all pages."""
-    from mcp_types import PaginatedRequestParams
-
-    found: dict[str, Tool] = {}
-    cursor = None
-    for _ in range(MAX_PAGES):
-        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
-        found.update((tool.name, tool) for tool in page.tools)
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    return found
-
-
-def _reason(error: BaseException) -> str:
-    """The first plain error inside groups, in words."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    text = str(error).strip()
-    return text or type(error).__name__
 
 
 def _error(text: str) -> Observation:

@@ -28,7 +28,7 @@ TRANSPORTS: dict[str, Transport] = {
 }
 """Every spelling in use -> ours."""
 
-_KEYS = ("transport", "type", "command", "args", "env", "cwd", "url", "headers", "prefix", "name")
+_KEYS = ("transport", "type", "command", "args", "env", "cwd", "url", "headers", "prefix", "standby", "name")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -47,6 +47,7 @@ class McpServer:
         url: of ``http`` and ``sse``.
         headers: sent with every request; never shown.
         has_prefix: tools are offered as ``<name>_<tool>``.
+        has_standby: a second program is kept ready, so that the death of the first costs no start.
     """
 
     name: str
@@ -58,6 +59,7 @@ class McpServer:
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     has_prefix: bool = False
+    has_standby: bool = False
 
 
 def servers_of(
@@ -123,16 +125,19 @@ def _server(
     if transport is None:
         raise InputError(f"{where}.transport", f"is {given!r}", allowed=", ".join(TRANSPORTS))
     needed, useless = (
-        ("command", ("url", "headers")) if transport == "stdio" else ("url", ("command", "args", "env", "cwd"))
+        ("command", ("url", "headers"))
+        if transport == "stdio"
+        else ("url", ("command", "args", "env", "cwd", "standby"))
     )
     for key in useless:
         if entry.get(key):
             raise InputError(f"{where}.{key}", f"has no meaning for transport {transport!r}")
     if not entry.get(needed):
         raise InputError(f"{where}.{needed}", "is missing", allowed=f"a text; transport {transport!r} needs it")
-    prefix = entry.get("prefix", num_servers > 1)
-    if not isinstance(prefix, bool):
-        raise InputError(f"{where}.prefix", f"is {prefix!r}", allowed="true or false")
+    prefix, standby = entry.get("prefix", num_servers > 1), entry.get("standby", False)
+    for key, value in (("prefix", prefix), ("standby", standby)):
+        if not isinstance(value, bool):
+            raise InputError(f"{where}.{key}", f"is {value!r}", allowed="true or false")
 
     def text(key: str, value: Any) -> str:
         if not isinstance(value, str):
@@ -158,6 +163,7 @@ def _server(
         url=text("url", entry["url"]) if transport != "stdio" else None,
         headers=texts("headers"),
         has_prefix=prefix,
+        has_standby=standby,
     )
 
 
