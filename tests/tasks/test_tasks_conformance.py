@@ -269,3 +269,29 @@ def test_what_a_bad_test_script_gives_on_either_side(
             {"solution/solve.sh": b"mkdir -p /logs/artifacts/a; echo x > /logs/artifacts/a/x"},
         )
         assert prove(load_task(bad), provider, environment).verdict.error == "VerifierCrashed"
+
+
+def test_a_task_of_two_steps_gives_the_same_reward_on_either_side(
+    harbor: Ask, provider: Provider, environment: AgentEnvironment, bwrap: Path, tmp_path: Path
+):
+    root = tmp_path / "two"
+    harbor("template", root)
+    toml = (root / "task.toml").read_text()
+    (root / "task.toml").write_text(f'{toml}\n[[steps]]\nname = "one"\nmin_reward = 0.5\n[[steps]]\nname = "two"\n')
+    for name, solve, reward in (("one", "echo 1 > one.txt", "1"), ("two", "cat one.txt given.txt > two.txt", "0.5")):
+        files = {
+            "instruction.md": f"do {name}\n",
+            "solution/solve.sh": f"#!/bin/sh\n{solve}\n",
+            "tests/test.sh": f"#!/bin/sh\ntest -s /app/{name}.txt && echo {reward} > /logs/verifier/reward.txt\n",
+            "workdir/given.txt": "g\n",
+        }
+        for path, text in files.items():
+            (root / "steps" / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / "steps" / name / path).write_text(text)
+    found = harbor("run", root, tmp_path / "trials", bwrap)
+    proof = prove(load_steps(root), provider, environment)
+    assert [step.reward for step in proof.steps] == [1.0, 0.5]
+    assert [step["verifier_result"]["rewards"] for step in found["step_results"]] == [{"reward": 1.0}, {"reward": 0.5}]
+    assert found["verifier_result"]["rewards"] == {"reward": proof.verdict.reward} == {"reward": 0.75}
+    trial = read_trial(tmp_path / "trials" / found["trial_name"])
+    assert [step.step_name for step in trial.result.step_results or ()] == ["one", "two"]

@@ -278,3 +278,16 @@ def test_the_whole_of_several_steps_is_their_mean_or_the_last_and_never_hides_a_
     assert verdict_of_steps([broken, good], "mean").kind == "verifier_error"
     assert verdict_of_steps([half, good], "final") == good
     assert isinstance(verdict_of_steps([half], "mean"), Verdict)
+
+
+def test_prior_context_of_a_task_is_checked_and_a_windows_task_has_its_own_script(tmp_path: Path):
+    directory = write_task(draft(is_own=False), tmp_path / "t")
+    (directory / "trajectory.json").write_text('{"schema_version": "ATIF-v1.8"}')
+    with pytest.raises(TaskDirectoryError, match=r"trajectory\.json: trajectory: is no ATIF trajectory: agent"):
+        load_task(directory)
+    (directory / "trajectory.json").unlink()
+    (directory / "task.toml").write_text('[environment]\nos = "windows"\n')
+    with pytest.raises(TaskDirectoryError, match=r"tests/test\.bat"):
+        load_task(directory)
+    (directory / "tests" / "test.bat").write_text("exit 0")
+    assert load_task(directory).config.environment.os == "windows"

@@ -12,17 +12,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from journeyman.errors import InputError
+from journeyman.sandbox.environment import build_environment
 from journeyman.sandbox.protocol import AgentEnvironment, Provider
 from journeyman.tasks.imports.apex import import_apex
 from journeyman.tasks.imports.archipelago import import_archipelago
 from journeyman.tasks.imports.archives import ZipLimits, unpack
-from journeyman.tasks.judge import JudgeAnswer, JudgeQuestion
+from journeyman.tasks.judge import JudgeAnswer, JudgeQuestion, text_views
 from journeyman.tasks.rubric import Criterion, Rubric, read_rubric
 from journeyman.tasks.task import load_task
 from journeyman.tasks.verify import BatchVerifier, GradeItem, verify_in_sandbox
+from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES
 
 WORLD = {
     "filesystem/plan.txt": b"of the world\n",
@@ -278,3 +281,20 @@ def test_what_nobody_here_can_evaluate_is_no_reward(
     (task.tests / "rubric.json").write_text(rubric.model_dump_json())
     with BatchVerifier(provider, environment, "judge", judge=Words()) as verifier:
         assert verifier.grade([GradeItem("t", task, {"answer.txt": b"7"})])[0].error == "EvaluationUnknown"
+
+
+def test_a_judge_reads_a_workbook_as_text_from_a_sandbox_and_a_broken_one_as_a_note(
+    provider: Provider, tmp_path_factory: pytest.TempPathFactory
+):
+    book, buffer = openpyxl.Workbook(), io.BytesIO()
+    book.active["A1"] = "margin 12.5"  # type: ignore[index]
+    book.save(buffer)
+    readers = build_environment(
+        tmp_path_factory.mktemp("readers"), distributions=AGENT_DISTRIBUTIONS, packages=AGENT_PACKAGES, programs={}
+    )
+    files = {"m.xlsx": buffer.getvalue(), "broken.pdf": b"no pdf", "a.bin": b"\xff\xfe", "long.txt": b"x" * 100_000}
+    views = text_views(files, provider, readers, label="views", waive=frozenset())
+    assert "margin 12.5" in views["m.xlsx"]
+    assert "unreadable" in views["broken.pdf"]
+    assert views["a.bin"] == "[2 bytes that are no text]"
+    assert "60000 characters left out" in views["long.txt"]

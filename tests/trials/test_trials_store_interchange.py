@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from store_trials import columns_of, record_of, store_hot
+from tokenizers import Tokenizer as Definition
+from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from journeyman.errors import InputError
 from journeyman.tasks.atif import atif_json, parse_atif
 from journeyman.tasks.results.jobs import read_job
 from journeyman.tokens.context import Source
+from journeyman.tokens.renderers import FAMILIES, Renderer
+from journeyman.tokens.tokenizer import Tokenizer, save_extended
 from journeyman.trials.store import HotTrial, open_run
 from journeyman.trials.store.atif_read import import_atif, read_atif, sft_example, token_columns
 from journeyman.trials.store.columns import calls_of
@@ -130,3 +134,42 @@ def test_a_run_becomes_a_harbor_job_in_which_only_valid_rewards_are_rewards(tmp_
     assert bad.result.exception_info.exception_type == "RewardFileNotFoundError"
     (detail,) = good.result.agent_result.rollout_details  # type: ignore[union-attr, misc]
     assert len(detail.prompt_token_ids or ()) == len(detail.logprobs or ()) == 5
+
+
+@pytest.fixture(scope="module")
+def renderer(tmp_path_factory: pytest.TempPathFactory) -> Renderer:
+    """A family's renderer over a vocabulary of bytes and its special tokens."""
+    definition = Definition(models.BPE())
+    definition.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    definition.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False)
+    definition.train_from_iterator(["add 1+1 please"] * 3, trainer)
+    directory = tmp_path_factory.mktemp("tokenizer")
+    save_extended(json.loads(definition.to_str()), FAMILIES["qwen2.5"].specials, directory)
+    return Renderer(FAMILIES["qwen2.5"], Tokenizer(directory), thinking=False)
+
+
+def test_a_document_of_text_alone_becomes_turns_to_learn_from_except_copied_ones(renderer: Renderer, tmp_path: Path):
+    text = document()
+    for step in text["steps"][1:]:
+        step.pop("metrics")
+    assert len(token_columns(parsed(text)).ids) == 0
+    columns = token_columns(parsed(text), renderer)
+    learned = renderer.tokenizer.decode(columns.ids[columns.mask == 1].tolist())
+    assert "on it" in learned
+    assert '"expr": "1+1"' in learned
+    assert "add" not in learned
+    assert "tool_response" not in learned
+    whole = renderer.tokenizer.decode(columns.ids.tolist())
+    assert whole.index("add") < whole.index("on it") < whole.index("tool_response")
+    text["steps"][1]["is_copied_context"] = True
+    later = token_columns(parsed(text), renderer)
+    assert later.ids.tolist() == columns.ids.tolist()
+    assert "on it" not in renderer.tokenizer.decode(later.ids[later.mask == 1].tolist())
+    (tmp_path / "a.json").write_text(json.dumps(text))
+    import_atif([tmp_path / "a.json"], tmp_path / "run", renderer)
+    with open_run(tmp_path / "run") as run:
+        (row,) = run.trials()
+        assert run.trajectory(row.key).mask.tolist() == later.mask.tolist()
+        assert run.record(row.key)["turns"][0]["is_copied_context"]

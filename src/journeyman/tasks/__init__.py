@@ -7,5 +7,6 @@ or executes one of them. This room does not know which policy acted.
 
 Read in this order: ``task_toml`` and ``task`` (the directory), ``verdict`` and ``reward_file`` (the grade),
 ``artifacts`` (what may be graded), ``verify`` (many trials in one sandbox), ``harbor`` (one test script in its own
-sandbox), ``regrade`` (again, from what was kept).
+sandbox), ``regrade`` (again, from what was kept). Then what is exchanged with others: ``steps`` and ``rewrite`` (their
+tasks), ``oracle`` (their solutions, here), ``results`` and ``atif`` (trials), ``imports``, ``rubric`` and ``judge``.
 """

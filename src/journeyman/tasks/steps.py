@@ -13,7 +13,7 @@ from typing import Literal
 
 from journeyman.errors import InputError, Problem
 from journeyman.tasks.task import Task, TaskDirectoryError, load_task, task_of
-from journeyman.tasks.task_parts import leaving_links, read_config, read_instruction
+from journeyman.tasks.task_parts import leaving_links, prior_context, read_config, read_instruction, verifier_script
 from journeyman.tasks.task_sections import Agent, Verifier
 from journeyman.tasks.task_toml import Step, TaskToml
 from journeyman.tasks.verdict import Verdict, scored
@@ -65,7 +65,9 @@ def load_steps(directory: Path) -> SteppedTask:
     for step in config.steps if config is not None else ():
         name = f"steps/{step.name}/instruction.md"
         texts[step.name] = read_instruction(directory / name, problems, name)
-        verifiers = (directory / "steps" / step.name / "tests" / "test.sh", directory / "tests" / "test.sh")
+        prior = f"steps/{step.name}/trajectory.json"
+        prior_context(directory / prior, problems, prior)
+        verifiers = [verifier_script(place, config) for place in (directory / "steps" / step.name, directory)]
         if not any(path.is_file() for path in verifiers):
             problems.append(
                 Problem("verifier", f"steps/{step.name}/tests/test.sh", "no verifier: this file is missing")

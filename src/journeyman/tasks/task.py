@@ -15,7 +15,13 @@ from typing import Any
 
 from journeyman.durable import publish_directory
 from journeyman.errors import InputError, Problem, StorageError
-from journeyman.tasks.task_parts import leaving_links, read_config, read_instruction
+from journeyman.tasks.task_parts import (
+    leaving_links,
+    prior_context,
+    read_config,
+    read_instruction,
+    verifier_script,
+)
 from journeyman.tasks.task_toml import SCHEMA_VERSION, Journeyman, TaskToml
 from journeyman.tasks.toml_text import to_toml
 
@@ -125,8 +131,9 @@ def load_task(directory: Path) -> Task:
 
     Raises:
         TaskDirectoryError: an ``InputError`` that lists every problem: missing or unreadable ``task.toml``,
-            ``instruction.md`` or ``tests/test.sh``, fields with impossible values, an unknown schema, artifact paths or
-            links that leave the sandbox, several steps (``steps.load_steps`` reads those).
+            ``instruction.md`` or ``tests/test.sh``, a ``trajectory.json`` that is no ATIF, fields with impossible
+            values, an unknown schema, artifact paths or links that leave the sandbox, several steps
+            (``steps.load_steps`` reads those).
     """
     directory = Path(directory)
     if not directory.is_dir():
@@ -134,8 +141,10 @@ def load_task(directory: Path) -> Task:
     problems: list[Problem] = []
     config, raw, warnings = read_config(directory / "task.toml", problems)
     instruction = read_instruction(directory / "instruction.md", problems)
-    if not (directory / "tests" / "test.sh").is_file():
-        problems.append(Problem("verifier", "tests/test.sh", "no verifier: this file is missing"))
+    prior_context(directory / "trajectory.json", problems)
+    script = verifier_script(directory, config)
+    if not script.is_file():
+        problems.append(Problem("verifier", f"tests/{script.name}", "no verifier: this file is missing"))
     if config is not None and config.steps:
         message = "several steps are no single task; allowed: a task without [[steps]], or load_steps"
         problems.append(Problem("steps", "task.toml", message))

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from journeyman.errors import Problem, nearest
+from journeyman.errors import InputError, Problem, nearest
 from journeyman.tasks.task_toml import TaskToml, unknown_keys
 from journeyman.tasks.toml_text import line_of
 
@@ -79,6 +79,23 @@ def read_instruction(path: Path, problems: list[Problem], name: str = "instructi
     if not text.strip():
         problems.append(Problem("instruction", name, "is empty; allowed: the text the policy is given"))
     return text
+
+
+def prior_context(path: Path, problems: list[Problem], name: str = "trajectory.json") -> None:
+    """Check the ATIF trajectory that a task may ship as prior context; what is wrong goes to ``problems``."""
+    if path.exists():
+        from journeyman.tasks.atif import parse_atif
+
+        try:
+            parse_atif(path.read_bytes(), name)
+        except (InputError, OSError) as error:
+            problems.append(Problem("trajectory", name, str(error).removeprefix(f"{name}: ")))
+
+
+def verifier_script(directory: Path, config: TaskToml | None) -> Path:
+    """Where the verifier's script lies below ``directory``: ``tests/test.sh``, or ``.bat`` for Windows."""
+    is_windows = config is not None and (config.verifier.environment or config.environment).os == "windows"
+    return directory / "tests" / ("test.bat" if is_windows else "test.sh")
 
 
 def leaving_links(directory: Path) -> list[Problem]:
