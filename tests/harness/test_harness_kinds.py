@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 
 import pytest
 from harness_driving import Drawer, Opened
@@ -10,7 +11,9 @@ from harness_driving import Drawer, Opened
 from journeyman.errors import InputError
 from journeyman.harness import LOOPS, SPECS
 from journeyman.sandbox.protocol import Sandbox
+from journeyman.tokens.renderers import FAMILIES, Renderer
 
+TODAY = date(2026, 3, 4)
 SALES = "name,q1\nAcme,412\nBorealis,388\n"
 
 
@@ -21,6 +24,19 @@ def test_react_reads_a_file_and_answers_in_plain_text(opened: Callable[..., Open
     assert (loop.stop_reason, loop.answer) == ("answered", "Acme and Borealis: 800")
     assert "Borealis,388" in loop.turns[0].observation
     assert [call.tool for call in loop.turns[0].calls] == ["filesystem_read_text_file"]
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "llama3"])
+def test_every_family_calls_a_tool_and_answers(
+    family: str, thinking: bool, renderer_of: Callable[..., Renderer]
+) -> None:
+    trial = Opened.of("react", renderer_of(family, thinking), today=TODAY, tools=Drawer({"sales.csv": SALES}))
+    turns = [trial.call("filesystem_read_text_file", path="sales.csv"), trial.say("The sum is 800.")]
+    loop = trial.play(turns)
+    assert [call.status for call in loop.turns[0].calls] == ["ok"]
+    assert (loop.stop_reason, loop.answer) == ("answered", "The sum is 800.")
+    assert all(turn.malformed == () for turn in loop.turns)
 
 
 def test_toolbelt_takes_a_tool_from_the_belt_plans_and_is_refused_while_todos_are_open(
