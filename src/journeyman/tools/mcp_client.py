@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from journeyman.documents.node import nearest_of
 from journeyman.errors import EnvironmentMissing, InputError
-from journeyman.tools.mcp.connection import Connection, Patience
+from journeyman.tools.mcp.connection import OWN_GRACE_S, Connection, Patience
 from journeyman.tools.mcp.errors import McpConnectFailed, McpServerSilent
 from journeyman.tools.mcp.servers import McpServer, servers_of
 from journeyman.tools.protocol import Observation
@@ -26,8 +26,8 @@ T = TypeVar("T")
 CONNECT_DEADLINE_S = 60.0
 """For all servers together, which start side by side."""
 
-CALL_SLACK_S = 10.0
-"""Beyond a call's own deadline: the ping after it, and a loop that is busy."""
+SLACK_S = 5.0
+"""Beyond every other bound, for a loop that is busy."""
 
 CLOSE_DEADLINE_S = 10.0
 DEFAULT_PATIENCE = Patience()
@@ -69,7 +69,7 @@ class McpTools:
         self._places: dict[str, tuple[Connection, str]] = {}
         self._thread.start()
         try:
-            self._run(self._connect(connect_deadline_s), connect_deadline_s + CALL_SLACK_S)
+            self._run(self._connect(connect_deadline_s), connect_deadline_s + SLACK_S)
             self._place()
         except BaseException:
             self.close()
@@ -120,7 +120,8 @@ class McpTools:
             return Observation(f"error: no tool {name!r}; {hint}", is_error=True)
         connection, tool = place
         try:
-            seen = self._run(self._call(connection, tool, arguments, deadline_s), deadline_s + CALL_SLACK_S)
+            limit_s = deadline_s + OWN_GRACE_S + self.patience.ping_s + SLACK_S
+            seen = self._run(self._call(connection, tool, arguments, deadline_s), limit_s)
         except TimeoutError:
             raise McpServerSilent(connection.server.name, tool, deadline_s) from None
         return replace(seen, elapsed_s=time.monotonic() - started)

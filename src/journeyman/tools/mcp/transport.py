@@ -23,12 +23,15 @@ def _stdio(server: McpServer, stderr: TextIO) -> Streams:
 
     command = str(server.command)
     path = server.env.get("PATH", os.environ.get("PATH", os.defpath))
-    if shutil.which(command, path=path) is None:
-        raise FileNotFoundError(f"there is no program {command!r} on PATH")
+    place = str(Path(server.cwd or ".", command)) if os.sep in command else command
     if server.cwd is not None and not Path(server.cwd).is_dir():
         raise FileNotFoundError(f"its working directory {server.cwd} does not exist")
-    words = ["-I", "-S", str(LEASH), command, *server.args]
-    parameters = StdioServerParameters(command=sys.executable, args=words, env=dict(server.env), cwd=server.cwd)
+    if shutil.which(place, path=path) is None:
+        raise FileNotFoundError(f"there is no program {command!r}{'' if os.sep in command else ' on PATH'}")
+    words = [command, *server.args]
+    if sys.platform == "linux":  # elsewhere the SDK's own end of a program has to do
+        words = [sys.executable, "-I", "-S", str(LEASH), *words]
+    parameters = StdioServerParameters(command=words[0], args=words[1:], env=dict(server.env), cwd=server.cwd)
     return stdio_client(parameters, errlog=stderr)
 
 

@@ -93,6 +93,7 @@ def opened(spec: WorldSpec) -> Iterator[ToolSet]:
         try:
             tools: ToolSet = SandboxTools(sandbox, servers)
             yield FaultyTools(tools, plans, seed=spec.seed) if plans else tools
+            tools.close()
         finally:
             sandbox.destroy()
 
