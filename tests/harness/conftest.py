@@ -79,7 +79,7 @@ def with_terminals(bwrap: Provider) -> Provider:
 
 
 def waived(provider: Provider) -> frozenset[str]:
-    return frozenset({"memory", "pids"}) - provider.supports
+    return frozenset({"memory", "pids", "disk", "cpus"}) - provider.supports
 
 
 @pytest.fixture
@@ -100,6 +100,16 @@ def shared_shell(bwrap: Provider) -> Iterator[Sandbox]:
 def open_terminal(with_terminals: Provider, request: pytest.FixtureRequest) -> Iterator[Callable[..., Sandbox]]:
     """The same where a terminal can be opened."""
     yield from opener(with_terminals, request)
+
+
+@pytest.fixture
+def open_container(request: pytest.FixtureRequest) -> Iterator[Callable[..., Sandbox]]:
+    """The same in a container, which has pseudo-terminals of its own."""
+    try:
+        provider = PROVIDERS["oci"]()
+    except EnvironmentMissing as missing:
+        pytest.skip(f"provider oci: {missing}")
+    yield from opener(provider, request)
 
 
 def opener(provider: Provider, request: pytest.FixtureRequest) -> Iterator[Callable[..., Sandbox]]:

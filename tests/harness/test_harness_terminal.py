@@ -154,6 +154,24 @@ def test_no_bytes_break_the_screen_however_they_are_cut(parts: list[bytes]) -> N
     assert screen.everything() == whole.everything()
 
 
+@pytest.mark.podman
+def test_a_terminal_in_a_container_is_a_real_one_of_its_own(
+    opened: Callable[..., Opened], open_container: Callable[..., Sandbox]
+) -> None:
+    sandbox = open_container({"sales.csv": "name,q1\nAcme,412\n"})
+    trial = opened("terminal", sandbox=sandbox)
+    turns = [
+        trial.keys(("tty; stty size\n", 1.0)),
+        trial.keys(('read -s x; echo "got $x" >out.txt\n', 0.5), ("typed\n", 0.5)),
+        trial.keys(done=True),
+        trial.keys(done=True),
+    ]
+    loop = trial.play(turns)
+    assert "/dev/pts/0\n40 160" in loop.turns[0].observation
+    assert sandbox.download("/ws/out.txt", deadline_s=20) == b"got typed\n"
+    assert loop.stop_reason == "answered"
+
+
 def test_a_long_output_is_limited_and_the_policy_sees_both_ends(
     opened: Callable[..., Opened], open_terminal: Callable[..., Sandbox]
 ) -> None:
