@@ -312,3 +312,5 @@ def test_a_directory_or_server_that_does_not_exist_is_refused(tmp_path):
         pass
     with pytest.raises(InputError, match="did you mean filesystem"), opened(WorldSpec(tmp_path, ("filesytem",))):
         pass
+    with pytest.raises(InputError, match="'web' runs beside a sandbox"), opened(WorldSpec(tmp_path, ("web",))):
+        pass

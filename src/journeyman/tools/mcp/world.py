@@ -19,7 +19,7 @@ from journeyman.sandbox.protocol import Mount, Provider, SandboxSpec
 from journeyman.tools.fault_rules import CONFIG_FILE, FaultPlan, load_plan, load_world_plans
 from journeyman.tools.faults import FaultyTools
 from journeyman.tools.sandbox_tools import SandboxTools
-from journeyman.tools.surface import INSIDE_SERVERS, specs_of
+from journeyman.tools.surface import INSIDE_SERVERS, WEB_SERVERS, specs_of
 from journeyman.tools.toolset import ToolSet
 from journeyman.tools.workbench import tools_environment, workbench_environment
 
@@ -65,6 +65,10 @@ def opened(spec: WorldSpec) -> Iterator[ToolSet]:
     files, apps = _places(spec.directory)
     servers = tuple(spec.servers) or INSIDE_SERVERS
     specs_of(servers)
+    if outside := [server for server in servers if server in WEB_SERVERS]:
+        raise InputError(
+            "--servers", f"{outside[0]!r} runs beside a sandbox and is not served", allowed=", ".join(INSIDE_SERVERS)
+        )
     plans = _plans(spec, apps, servers)
     provider = _provider(spec.provider)
     root = (
