@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from journeyman.digest import sha256
 from journeyman.sandbox.protocol import Sandbox
 from journeyman.tools import SandboxTools
 from journeyman.tools.hosts import WORKTOOLS_ENTRY, ToolDeadline
@@ -51,6 +52,15 @@ def test_a_program_that_never_answers_is_a_fault(tools: SandboxTools) -> None:
     with pytest.raises(ToolDeadline) as caught:
         tools.call("filesystem_list_files", {}, deadline_s=1.0)
     assert caught.value.cause == "tool_host_failed"
+    assert not tools.call("filesystem_list_files", {}).is_error
+
+
+def test_code_that_stops_the_program_harms_its_own_trial_only(tools: SandboxTools) -> None:
+    tools.call("filesystem_list_files", {})
+    tools.call("code_exec", {"code": "kill -STOP $(cat /tmp/.worktools/pid)"})
+    seen = tools.call("filesystem_list_files", {}, deadline_s=1.0)
+    assert seen.is_error
+    assert "may have stopped it" in seen.text
     assert not tools.call("filesystem_list_files", {}).is_error
 
 
@@ -146,11 +156,17 @@ def test_a_known_answer_is_served_from_the_cache_while_nothing_changed(
     told = first.call("spreadsheets_read_csv", arguments)
     kept = sorted((tmp_path / "cache").glob("*.json"))
     assert len(kept) == 1
-    poisoned = json.loads(kept[0].read_text()) | {"content": "from the cache"}
-    kept[0].write_text(json.dumps(poisoned))
+    marked = json.loads(kept[0].read_text()) | {"content": "from the cache"}
+    kept[0].write_text(json.dumps(marked))
     second = SandboxTools(open_office(world), reads=ObservationCache("v1", tmp_path / "cache"))
     assert second.call("spreadsheets_read_csv", arguments).text == told.text  # the digest is not known yet
-    other = SandboxTools(open_office(world), reads=ObservationCache("v2", tmp_path / "cache"))
+    kept[0].write_text(json.dumps(marked))
+    files = {"rows.csv": sha256((world / "rows.csv").read_bytes())}
+    third = SandboxTools(open_office(world), reads=ObservationCache("v1", tmp_path / "cache"), files=files)
+    assert third.call("spreadsheets_read_csv", arguments).text == "from the cache"
+    third.call("code_exec", {"code": "true"})
+    assert third.call("spreadsheets_read_csv", arguments).text == told.text
+    other = SandboxTools(open_office(world), reads=ObservationCache("v2", tmp_path / "cache"), files=files)
     assert other.call("spreadsheets_read_csv", arguments).text == told.text
     assert first.call("spreadsheets_read_csv", arguments).text == told.text
     first.call("code_exec", {"code": "printf 'a,b\\n1,3\\n' > rows.csv"})

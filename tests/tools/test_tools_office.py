@@ -192,7 +192,8 @@ BAD: list[Call] = [
     ("spreadsheets_edit_spreadsheet", {"file_path": "good.xlsx", "operations": [
         {"type": "set_cell", "cell": "A1", "value": 9}, {"type": "merge_cells", "sheet": "Dat", "range": "A1:B1"}]},
      "operation 1 (merge_cells): no tab 'Dat'; there are Data; nothing was saved"),
-    ("spreadsheets_create_chart", {"file_path": "good.xlsx", "sheet": "Data", "data_range": "A1:B1", "chart_type": "pie"},
+    ("spreadsheets_create_chart",
+     {"file_path": "good.xlsx", "sheet": "Data", "data_range": "A1:B1", "chart_type": "pie"},
      "no row of data"),
     ("spreadsheets_add_tab", {"file_path": "good.xlsx", "tab_name": "Data"}, "Data"),
     ("spreadsheets_delete_tab", {"file_path": "good.xlsx", "tab_index": 0}, "keeps at least one tab"),

@@ -87,8 +87,14 @@ class Died:
 class ToolHost(Protocol):
     """Carries one request inside and its answer out."""
 
-    def ask(self, request: Mapping[str, Any], *, deadline_s: float) -> dict[str, Any] | Died:
-        """The answer of ``worktools.serve``. Raises SystemFault (ToolDeadline among them)."""
+    def ask(
+        self, request: Mapping[str, Any], *, deadline_s: float, is_repeatable: bool = False
+    ) -> dict[str, Any] | Died:
+        """The answer of ``worktools.serve``; what is repeatable may be asked again when the program was lost.
+
+        Raises:
+            SystemFault: ToolDeadline, ToolHostFailed, or the sandbox's own.
+        """
         ...
 
 
@@ -98,7 +104,9 @@ class FrameHost:
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
 
-    def ask(self, request: Mapping[str, Any], *, deadline_s: float) -> dict[str, Any] | Died:
+    def ask(
+        self, request: Mapping[str, Any], *, deadline_s: float, is_repeatable: bool = False
+    ) -> dict[str, Any] | Died:
         """See ``ToolHost.ask``."""
         try:
             body = self.sandbox.call(json.dumps(request).encode(), deadline_s=deadline_s)
@@ -127,15 +135,17 @@ class ShellHost:
         self._env = {"WORKTOOLS_ROOT": root, "WORKTOOLS_PIPES": PIPES, "WORKTOOLS_AGENT": AGENT_ROOT}
         if apps:
             self._env["WORKTOOLS_APPS"] = apps
-        self._pid = 0
+        self._pid = self._turn = 0
 
-    def ask(self, request: Mapping[str, Any], *, deadline_s: float) -> dict[str, Any] | Died:
+    def ask(
+        self, request: Mapping[str, Any], *, deadline_s: float, is_repeatable: bool = False
+    ) -> dict[str, Any] | Died:
         """See ``ToolHost.ask``. A program that is gone is started anew, once."""
         ends_at = time.monotonic() + deadline_s
         for _ in range(2):
             if not self._pid:
                 self._start()
-            answer = self._exchange(request, max(0.5, ends_at - time.monotonic()))
+            answer = self._exchange(request, max(0.5, ends_at - time.monotonic()), is_repeatable)
             if answer is not None:
                 return answer
             self._pid = 0
@@ -150,23 +160,33 @@ class ShellHost:
         if result.return_code != 0:
             said = (result.stderr or result.stdout).decode(errors="replace").strip()
             raise ToolHostFailed(f"not started (status {result.return_code}): {said}")
-        self._pid = int(result.stdout)
+        self._pid, self._turn = int(result.stdout), 0
 
-    def _exchange(self, request: Mapping[str, Any], deadline_s: float) -> dict[str, Any] | Died | None:
+    def _exchange(
+        self, request: Mapping[str, Any], deadline_s: float, is_repeatable: bool
+    ) -> dict[str, Any] | Died | None:
         """One request and answer; None when the program is gone."""
         body = json.dumps(request)
         size = "".join(f"\\{byte:03o}" for byte in len(body).to_bytes(4, "big"))
+        # 4 lets 5 be opened without waiting for a writer; closed again, 5 ends when the program ends
         command = (
-            f"kill -0 {self._pid} 2>/dev/null || exit {_GONE}; p=$WORKTOOLS_PIPES; "
-            f"{{ printf '{size}'; printf %s {shlex.quote(body)}; }} >$p/in; exec cat $p/out"
+            f"kill -0 {self._pid} 2>/dev/null || exit {_GONE}; p=$WORKTOOLS_PIPES; o=$p/out{self._turn % 2}; "
+            f"exec 4<>$o; exec 5<$o; exec 4>&-; "
+            f"{{ printf '{size}'; printf %s {shlex.quote(body)}; }} 1<>$p/in; exec cat <&5"
         )
         try:
             result = self.sandbox.exec(command, deadline_s=deadline_s, env=self._env, max_output_bytes=MAX_ANSWER_BYTES)
         except ExecTimeout as error:
             self._pid = 0  # the deadline took the program too
             raise ToolDeadline(str(request.get("tool")), deadline_s) from error
-        if result.return_code == _GONE or not result.stdout:
+        if result.return_code == _GONE:
             return None
+        if not result.stdout:
+            self._pid = 0
+            if is_repeatable:
+                return None
+            raise ToolHostFailed("it ended while it was asked; whether it acted is not known")
+        self._turn += 1
         status, text = result.stdout[0], result.stdout[1:]
         if status == 0:
             return _answer(text)

@@ -11,7 +11,7 @@ from journeyman.documents.node import nearest_of
 from journeyman.sandbox.errors import TransferFailed
 from journeyman.sandbox.protocol import Sandbox
 from journeyman.tools.checking import fitted
-from journeyman.tools.hosts import Died, FrameHost, ShellHost, ToolHost
+from journeyman.tools.hosts import Died, FrameHost, ShellHost, ToolDeadline, ToolHost, ToolHostFailed
 from journeyman.tools.observations import ObservationCache
 from journeyman.tools.protocol import Observation
 from journeyman.tools.shell_code import RAW_PYTHON, is_raw_python, run_shell
@@ -34,7 +34,12 @@ class SandboxTools:
         sandbox: with the environment of ``workbench.tools_environment``, serving a shell or ``WORKTOOLS_ENTRY``.
         servers: which servers are offered, in the order of ``SURFACE``.
         reads: answers of pure tools that are already known; None keeps none.
+        files: path from the top of the world -> sha256 of the world's files as they are mounted. With it, a known
+            answer about a file is given without asking the sandbox, until the first call that may change something.
         web: serves the servers ``web`` and ``academic`` from outside the sandbox; needed when they are offered.
+        shares_sandbox: others run code in this sandbox too (a terminal, a code harness). Then, as after the first
+            ``code_exec``, no answer is kept for other trials, and a program that was broken is an answer and no
+            fault: otherwise a policy could escape its grade by killing it.
         serves_frames: the sandbox answers ``call`` and not ``exec``.
         root: the world's directory inside.
         apps: directory inside with the state of mail, chat and calendar; "" for the usual places.
@@ -50,7 +55,9 @@ class SandboxTools:
         servers: Sequence[str] = INSIDE_SERVERS,
         reads: ObservationCache | None = None,
         *,
+        files: Mapping[str, str] | None = None,
         web: ToolSet | None = None,
+        shares_sandbox: bool = False,
         serves_frames: bool = False,
         root: str = "/ws",
         apps: str = "",
@@ -64,9 +71,10 @@ class SandboxTools:
         self._serves_frames = serves_frames
         self._base = {"root": root, "apps": apps} if serves_frames else {}
         self._host: ToolHost = FrameHost(sandbox) if serves_frames else ShellHost(sandbox, root, apps)
-        self._digests: dict[str, str] = {}  # argument as the policy wrote it -> digest, while nothing has changed
+        self._digests: dict[str, str] = {}  # path from the top of the world -> digest, while nothing has changed
+        self._digests.update({_from_top(path): digest for path, digest in (files or {}).items()})
         self._known: dict[str, dict[str, str]] = {}  # tool and arguments -> digest -> key of a kept answer
-        self._is_clean = True
+        self._is_clean = not shares_sandbox
 
     @property
     def schemas(self) -> Mapping[str, Mapping[str, Any]]:
@@ -128,7 +136,18 @@ class SandboxTools:
             **self._base,
             **more,
         }
-        answer = self._host.ask(request, deadline_s=deadline_s)
+        try:
+            is_repeatable = spec.contract != "unsafe"
+            answer = self._host.ask(request, deadline_s=deadline_s, is_repeatable=is_repeatable)
+        except (ToolHostFailed, ToolDeadline) as error:
+            if self._is_clean:
+                raise
+            return {
+                "content": f"error: {error}; code that runs in the sandbox may have stopped it, which starts "
+                "anew with the next call",
+                "is_error": True,
+                "changed": [],
+            }
         if isinstance(answer, Died):
             self._digests.clear()
             return {"content": _obituary(spec.name, answer.reason, deadline_s), "is_error": True, "changed": []}
@@ -140,7 +159,7 @@ class SandboxTools:
         self, spec: ToolSpec, arguments: dict[str, Any], deadline_s: float, cache: ObservationCache
     ) -> tuple[str, bool, str | None]:
         """A pure read of one file: from the cache when the file's digest is known to be that of a kept answer."""
-        path = str(arguments[spec.reads])
+        path = _from_top(str(arguments[spec.reads]))
         digest = self._digests.get(path)
         if digest is not None:
             kept = cache.get(cache.key(spec.name, arguments, digest, spec.reads))
@@ -193,6 +212,14 @@ class SandboxTools:
         omitted = len(text) - self.max_chars
         cut = f"{text[:head]}\n[... {omitted} characters left out of {len(text)}; {rest} ...]\n{text[-tail:]}"
         return cut, is_error, path
+
+
+def _from_top(path: str) -> str:
+    """A path as agents write it, from the top of the world and without a leading slash."""
+    for prefix in ("/filesystem/", "/ws/", "/"):
+        if path.startswith(prefix):
+            return path[len(prefix) :]
+    return path
 
 
 def _obituary(name: str, reason: str, deadline_s: float) -> str:

@@ -3,7 +3,9 @@
     python3 -I -S daemon.py DIRECTORY LIB FORKSERVER_DIRECTORY
 
 The shell writes a frame (4-byte length, request) to ``DIRECTORY/in`` and reads the answer (status byte, body) from
-``DIRECTORY/out``. The modules are loaded once; each child has them and dies with its request.
+``DIRECTORY/out0`` and ``out1`` by turns. This program holds the pipe of an answer open until the answer is written: a
+reader sees its end, and sees the end at once when this program is killed. The modules are loaded once; each child has
+them and dies with its request.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import select
 import sys
 from pathlib import Path
 
@@ -47,32 +50,32 @@ def main() -> None:
     preload()
     home = Path(directory)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    into, out = home / "in", home / "out"
-    for path in (into, out):
+    into, outs = home / "in", (home / "out0", home / "out1")
+    for path in (into, *outs):
         if not path.exists():
             os.mkfifo(path, 0o600)
+    os.dup2(os.open(into, os.O_RDWR), 0)  # held open for good, so that no request is lost between two
+    held = [os.open(path, os.O_RDWR) for path in outs]
     (home / "pid.part").write_text(str(os.getpid()))
     (home / "pid.part").rename(home / "pid")  # whoever sees it sees all of it
-    nowhere = os.open(os.devnull, os.O_RDONLY)
+    waiter = select.poll()
+    waiter.register(0, select.POLLIN)
+    turn = 0
     while True:
-        descriptor = os.open(into, os.O_RDONLY)
-        os.dup2(descriptor, 0)
-        os.close(descriptor)
+        waiter.poll()
+        if turn:  # whoever read the last answer is done, or would not have asked again
+            held[(turn - 1) % 2] = os.open(outs[(turn - 1) % 2], os.O_RDWR)
         answer_fd, write_fd = os.pipe()
         child = os.fork()
         if child == 0:
-            os.close(answer_fd)
+            for descriptor in (answer_fd, *held):
+                os.close(descriptor)
             forkserver.work(handle, write_fd, 0, None)
         os.close(write_fd)
-        os.dup2(nowhere, 0)
         answer = forkserver.collect(child, answer_fd, DEADLINE_S)
-        answer_to = os.open(out, os.O_WRONLY)
-        try:
-            forkserver.write_all(answer_to, answer or bytes([forkserver.KILLED]) + b"no request arrived")
-        except BrokenPipeError:
-            pass  # whoever asked was stopped meanwhile
-        finally:
-            os.close(answer_to)
+        forkserver.write_all(held[turn % 2], answer or bytes([forkserver.KILLED]) + b"no request arrived")
+        os.close(held[turn % 2])  # the end of the answer
+        turn += 1
 
 
 if __name__ == "__main__":
