@@ -188,12 +188,11 @@ def collect(artifacts: Sequence[Artifact], room: Path, image: Image, kept: Path)
         inside = PurePosixPath(image.workdir) / artifact.source
         place = place_of(artifact)
         source, target = room / "fs" / str(inside).lstrip("/"), kept.joinpath(*place.parts)
-        clash = any(place == other or place in other.parents for other in taken)
-        covered = any(other in place.parents for other in taken)
+        clash = any(place == other or place in other.parents or other in place.parents for other in taken)
         if artifact.service != "main" or clash:
             status = "skipped"
         else:
-            status = "ok" if covered and target.exists() else _take(source, target, artifact.exclude)
+            status = _take(source, target, artifact.exclude)
             taken.append(place)
         kind = "directory" if source.is_dir() else "file"
         values = {"source": artifact.source, "destination": f"artifacts/{place}", "type": kind, "status": status}
