@@ -84,6 +84,11 @@ def test_the_gate_fails_with_1_and_the_pair_finds_the_repair(run, tasks, tmp_pat
     assert "changed between the runs: the solution of 1 task" in done.out
     assert "yield: 75.00 to 100.00 %" in done.out
 
+    shutil.rmtree(tasks)
+    again = run("dry-run", "--against", before, "--out", after, "--json", "--quiet")
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["against"]["repairs"][0]["worth"]["mean"] == 0.25
+
 
 def test_a_person_changes_a_class_and_the_agreement_is_printed(run, tasks, tmp_path, monkeypatch):
     break_solution(tasks)

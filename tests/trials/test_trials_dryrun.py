@@ -78,6 +78,8 @@ def broken(cause: str, name: str = "SomeFault", message: str = "it broke") -> di
             broken("tool_host_failed", message="No module named 'lxml'"),
             "environment: a dependency is missing: module lxml",
         ),
+        (broken("harness_failed", "EnvironmentMissing"), "environment: ended as harness_failed: EnvironmentMissing"),
+        (broken("harness_failed", "InputError"), "harness: ended as harness_failed: InputError"),
         (broken("engine_failed"), "harness: ended as engine_failed: SomeFault"),
     ],
 )

@@ -13,7 +13,7 @@ from journeyman.ladder.dryrun import against, text
 from journeyman.ladder.dryrun.audit import audit_run, exit_code
 from journeyman.ladder.dryrun.evidence import read_evidence
 from journeyman.ladder.dryrun.plan import FILE, Plan, keep_plan, make_plan, read_plan
-from journeyman.ladder.dryrun.run import run_plan
+from journeyman.ladder.dryrun.run import is_finished, run_plan
 from journeyman.ladder.dryrun.stage import Say
 from journeyman.tasks.task import load_task
 
@@ -69,15 +69,16 @@ class Done:
 def dry_run_of(
     wishes: Wishes, out: Path, *, concurrency: int, gate: float, abort_at: float, waive: frozenset[str], say: Say
 ) -> Done:
-    """Run what is missing and judge all of it.
+    """Run what is missing and judge all of it. A finished run that is only named is judged as it lies there.
 
     Raises:
         InputError: the wishes make no plan, ``out`` holds another one, or the runs cannot be paired.
         EnvironmentMissing: there is no sandbox.
     """
     earlier = read_plan(wishes.against) if wishes.against is not None else None
-    plan = keep_plan(plan_of(wishes, out, earlier), out)
-    run_plan(plan, out, concurrency=concurrency, abort_at=abort_at, waive=waive, say=say)
+    if wishes.tasks or wishes.given or not is_finished(out):
+        plan = keep_plan(plan_of(wishes, out, earlier), out)
+        run_plan(plan, out, concurrency=concurrency, abort_at=abort_at, waive=waive, say=say)
     report = audit_run(out, gate=gate, abort_at=abort_at)
     comparison = None
     if wishes.against is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from journeyman.harness import HARNESSES, Harness
-from journeyman.ladder.dryrun.plan import Plan
+from journeyman.ladder.dryrun.plan import FILE, Plan, read_plan
 from journeyman.ladder.dryrun.stage import Say, Stage
 from journeyman.tasks.task import Task, load_task
 from journeyman.trials.dryrun.place import QUICKSTART
@@ -15,7 +15,7 @@ from journeyman.trials.executors.process import ProcessExecutor
 from journeyman.trials.limits import Limits
 from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.resume import final_rows
-from journeyman.trials.store import Owner, open_run
+from journeyman.trials.store import Owner, TrialRow, open_run
 
 BROKEN = frozenset({"system_error"})
 """Outcomes of trials of which nothing can be said; a broken verifier is a finding and no such outcome."""
@@ -95,6 +95,15 @@ def run_plan(plan: Plan, out: Path, *, concurrency: int, abort_at: float, waive:
             stage.close()
 
 
+def is_finished(out: Path) -> bool:
+    """Whether ``out`` holds a dry run of which every trial ended; its tasks need not be there any more."""
+    if not (out / FILE).exists():
+        return False
+    plan = read_plan(out)
+    done = final_rows(row for row in _rows(out) if row.outcome != "cancelled")
+    return all(f"dry-run/{task.id}/{sample}" in done for task in plan.tasks for sample in range(plan.samples))
+
+
 def requests_of(plan: Plan, tasks: Sequence[Task]) -> list[TrialRequest]:
     """Every sample of every task; trial ids depend on task and sample alone, so two runs pair by them."""
     harness = harness_named(plan.harness)
@@ -112,6 +121,6 @@ def harness_named(name: str) -> Harness:
     return replace(HARNESSES["react"], name=name)
 
 
-def _rows(out: Path) -> list:  # type: ignore[type-arg]
+def _rows(out: Path) -> list[TrialRow]:
     with open_run(out) as run:
         return [row for row in run.trials() if not row.batch]

@@ -41,6 +41,10 @@ _CAUSES: dict[str, FailureClass] = {
 """Row of the error table -> class, for trials that ended without a valid reward."""
 
 
+LACKS = frozenset({"EnvironmentMissing", "LimitUnenforceable", "ModuleNotFoundError"})
+"""Types of errors that say what the machine or the sandbox lacks, whatever row they ended in."""
+
+
 @dataclass(frozen=True)
 class ContextUse:
     """How a full context was filled, in tokens: the prompt, the largest tool result, and all of it."""
@@ -115,7 +119,7 @@ def _broken(record: Mapping[str, Any]) -> _Rule:
     missing = missing_dependency(str(message), invented=False)
     if missing is not None:
         return "environment", "a dependency is missing", missing.subject, missing.evidence, "error"
-    failure = _CAUSES.get(cause, "harness")
+    failure = "environment" if name in LACKS else _CAUSES.get(cause, "harness")
     return failure, f"ended as {cause}", str(name), _line(f"{name}: {message}"), "error"
 
 

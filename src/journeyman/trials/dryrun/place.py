@@ -89,7 +89,9 @@ class DryPlace(TaskPlace):
             raise InputError("--policy", "has a chat format that no renderer knows", hint="take a framing: harness")
         spec = SPECS[self._harness]
         if self._context_tokens:
-            spec = replace(spec, budget=replace(spec.budget, context_tokens=self._context_tokens))
+            turn = min(spec.budget.max_new_tokens, self._context_tokens // 4)
+            budget = replace(spec.budget, context_tokens=self._context_tokens, max_new_tokens=turn)
+            spec = replace(spec, budget=budget)
         spec = replace(spec, today=self._today)
         tools = None if spec.loop == "terminal" else self.toolset(request.task, sandbox)
         return LOOPS[spec.loop](spec, self._renderer, tools, sandbox, time.monotonic)
