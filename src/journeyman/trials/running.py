@@ -17,11 +17,13 @@ from journeyman.engines.scripted import ScriptedEngine
 from journeyman.engines.spec import locate, open_engine, parse_model
 from journeyman.errors import InputError, nearest
 from journeyman.harness import HARNESSES, SPECS
+from journeyman.harness.spec import HarnessSpec
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.environment import build_environment
 from journeyman.sandbox.protocol import AgentEnvironment, Provider
 from journeyman.tasks.task import Task, load_task
 from journeyman.tasks.verify import BatchVerifier
+from journeyman.tokens.renderers.detection import family_of
 from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment
@@ -99,6 +101,8 @@ def run_plan(plan: RunPlan, on_closed: Callable[[Trial], None] = lambda trial: N
     if plan.executor not in DETACHABLE:
         raise InputError("--executor", f"{plan.executor!r} runs no task directories", allowed=", ".join(DETACHABLE))
     harness = harness_named(plan.harness)
+    if isinstance(harness, HarnessSpec) and plan.policy not in SCRIPTED:
+        family_of(locate(parse_model(plan.policy)))  # said before anything runs, not by every trial
     tasks = [load_task(Path(path)) for path in plan.tasks]
     out = Path(plan.out).absolute()
     provider = PROVIDERS[plan.provider]()

@@ -182,6 +182,7 @@ def main(words: list[str]) -> int:
     except Exception as error:
         control.send(json.dumps({"op": "failed", "type": type(error).__name__, "message": str(error)}).encode())
         return 1
+    _ = workplace.provider.supports  # looked up once here, not in every forked process
     gc.collect()
     gc.freeze()  # what exists now stays shared with every forked process
     control.send(b'{"op": "ready"}')

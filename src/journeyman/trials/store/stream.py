@@ -77,7 +77,9 @@ class TokenStream:
 
         batch = pa.record_batch([pa.array(getattr(call, name)) for name in DTYPES], schema=self._schema)
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, self._schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        with pa.ipc.new_stream(
+            sink, self._schema, options=pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+        ) as writer:
             writer.write_batch(batch)
         self._write(sink.getvalue().to_pybytes()[len(self._head) : -len(END)])
 
