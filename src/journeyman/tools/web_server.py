@@ -24,7 +24,7 @@ class SiteServer:
     def __init__(self, site: Site) -> None:
         self.site = site
         self._index = _Index(site)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(site, self._index))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _requests_of(site, self._index))
         self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="site", daemon=True)
@@ -77,8 +77,8 @@ class _Index:
         return [(self._pages[url], " ".join(text.split())) for url, text in rows]
 
 
-def _handler(site: Site, index: _Index) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _requests_of(site: Site, index: _Index) -> type[BaseHTTPRequestHandler]:
+    class PageRequest(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = 30
         disable_nagle_algorithm = True  # head and body are two writes; the second must not wait for an answer
@@ -107,7 +107,7 @@ def _handler(site: Site, index: _Index) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: object) -> None:
             return
 
-    return Handler
+    return PageRequest
 
 
 def _searched(path: str, query: dict[str, list[str]], index: _Index) -> tuple[int, str, str]:

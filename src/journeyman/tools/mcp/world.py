@@ -25,6 +25,8 @@ from journeyman.tools.workbench import tools_environment, workbench_environment
 
 FILES, APPS = "filesystem", (".apps_data", "apps_data")
 
+PROBE = "filesystem_list_files"
+
 MEMORY_MB, PIDS, DISK_MB = 2048, 256, 512
 
 
@@ -96,6 +98,8 @@ def opened(spec: WorldSpec) -> Iterator[ToolSet]:
         )
         try:
             tools: ToolSet = SandboxTools(sandbox, servers)
+            if PROBE in tools.schemas:  # starts the program inside: a broken one fails here, and no first call waits
+                tools.call(PROBE, {"path": "/"}, deadline_s=60)
             yield FaultyTools(tools, plans, seed=spec.seed) if plans else tools
             tools.close()
         finally:
