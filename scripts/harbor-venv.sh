@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make .venv-harbor in the current directory: Harbor, for `make test-harbor` only (about 450 MB; docs/interchange.md).
+# Make .venv-harbor in the current directory: Harbor, for `make test-harbor` only (about 470 MB; docs/interchange.md).
 #
 # Harbor needs Python 3.12 and pins libraries that journeyman does not, so it never shares an environment with it and is
 # no extra of the package. Without such a Python nothing is made, the reason is said, and the tests are skipped by name.

@@ -278,7 +278,8 @@ def test_groups_hold_the_last_attempts(run: Path) -> None:
 
 
 def test_an_unknown_format_is_named_with_its_nearest(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"unknown format 'atiff'; allowed: atif, harbor, prime-rl; Did you mean atif\?"):
+    words = r"unknown format 'atiff'; allowed: atif, harbor, prime-rl; Did you mean atif\?"
+    with pytest.raises(InputError, match=words):
         export_run(run, "atiff", tmp_path)
 
 
