@@ -19,7 +19,7 @@ from journeyman.sandbox.environment import forkserver_entry
 from journeyman.sandbox.errors import CallKilled, CallRaised, CallTimedOut, ExecTimeout
 from journeyman.sandbox.protocol import AGENT_ROOT, Sandbox
 
-WORKTOOLS_ENTRY: tuple[str, ...] = forkserver_entry("worktools.serve:handle", deadline_s=120.0)
+WORKTOOLS_ENTRY: tuple[str, ...] = forkserver_entry("worktools.frames:handle", deadline_s=120.0)
 """Entry program of a sandbox that serves tools only."""
 
 PIPES = "/tmp/.worktools"
