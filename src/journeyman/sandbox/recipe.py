@@ -79,6 +79,9 @@ def system() -> tuple[str, ...]:
     for name, target in _DEVICE_LINKS.items():
         words += ["--symlink", target, f"/dev/{name}"]
     words += ["--perms", "1777", "--dir", "/dev/shm"]
+    # pseudo-terminals of its own; the /dev that bwrap makes for them holds no space to write in
+    words += ["--dev", "/dev/.pty", "--remount-ro", "/dev/.pty"]
+    words += ["--symlink", ".pty/pts", "/dev/pts", "--symlink", ".pty/pts/ptmx", "/dev/ptmx"]
     return tuple(words)
 
 
