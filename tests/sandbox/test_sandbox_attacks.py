@@ -174,7 +174,7 @@ def test_a_zip_bomb_ends_the_check_that_unfolds_it_and_nothing_else(
         bwrap,
         environment,
         label,
-        (naive, {"book.xlsx": bomb(1024)}),
+        (naive, {"book.xlsx": bomb(400)}),
         (make_task(), {"answer.json": b'{"answer": "412"}'}),
     )
     assert (bombed.kind, bombed.error, bombed.reward) == ("verifier_error", "VerifierKilled", None)
