@@ -13,10 +13,10 @@ DEV_READY := .venv/.ready-dev
 SOURCES_OF_SETUP := pyproject.toml constraints-cpu.txt
 ARGS ?=
 # A file at a time per worker; torch keeps to one thread in each, or the workers fight for the same cores.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: quickstart setup test test-slow vllm-venv test-vllm harbor-venv test-harbor check docs format clean help check-lint check-format check-types check-docs check-house
+.PHONY: quickstart setup test test-slow test-podman vllm-venv test-vllm harbor-venv test-harbor check docs format clean help check-lint check-format check-types check-docs check-house
 
 help:
 	@sed -n -e '/^#/!q' -e 's/^# //p' Makefile
@@ -31,6 +31,9 @@ test: $(DEV_READY)
 
 test-slow: $(DEV_READY)
 	$(PYTEST) -m slow $(ARGS)
+
+test-podman: $(DEV_READY)
+	$(PYTEST) -m podman $(ARGS)
 
 # vLLM has an environment of its own and is started and ended by the tests; docs/vllm.md says what they look at.
 vllm-venv:

@@ -17,6 +17,8 @@ from test_engines_contract import MAX_LEN, STOP, TRIALS, drain, request
 from journeyman.engines import Engine, Sampling, TurnRequest, TurnResult
 from journeyman.engines.vllm import VllmEngine
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def same_numbers_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:

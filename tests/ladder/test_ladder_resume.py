@@ -21,6 +21,8 @@ import pytest
 from journeyman.ladder.report.timeless import without_time
 from journeyman.ladder.report.write import read_report
 
+pytestmark = pytest.mark.slow
+
 RECIPE = """
 [worlds]
 train_worlds = 8

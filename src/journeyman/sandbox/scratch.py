@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from journeyman.sandbox.identity import Identity
 from journeyman.sandbox.reaper import DIRECTORY_PREFIX
+
+REMOVAL_S = 2.0
+"""How long the removal of a directory is tried again."""
 
 
 def make_scratch(label: str) -> Path:
@@ -35,6 +39,21 @@ def make_scratch(label: str) -> Path:
     return directory
 
 
+def remove_scratch(directory: Path) -> bool:
+    """Remove a scratch directory; False when it is still there after ``REMOVAL_S`` seconds of trying.
+
+    One try is not enough: what a process that is being killed still writes fills a directory that was emptied.
+    """
+    ends_at = time.monotonic() + REMOVAL_S
+    while directory.exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        if time.monotonic() > ends_at:
+            return not directory.exists()
+        if directory.exists():
+            time.sleep(0.02)
+    return True
+
+
 @contextmanager
 def scratch(label: str) -> Iterator[Path]:
     """``make_scratch``, and its removal."""
@@ -42,4 +61,4 @@ def scratch(label: str) -> Iterator[Path]:
     try:
         yield directory
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        remove_scratch(directory)

@@ -7,7 +7,6 @@ is gone. Tasks without ``tests/check.py`` are graded by their test script (``har
 
 from __future__ import annotations
 
-import shutil
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from journeyman.sandbox.errors import (
     SandboxStartFailed,
 )
 from journeyman.sandbox.protocol import AgentEnvironment, Provider, Sandbox
-from journeyman.sandbox.scratch import make_scratch
+from journeyman.sandbox.scratch import make_scratch, remove_scratch
 from journeyman.tasks.artifacts import Artifacts, BadDeliverable, declared_artifacts
 from journeyman.tasks.errors import (
     VerifierCrashed,
@@ -111,7 +110,7 @@ class BatchVerifier:
             SandboxLeak: something of a sandbox of any batch could not be removed; the verdicts stand.
         """
         self._end_sandbox()
-        shutil.rmtree(self._room, ignore_errors=True)
+        remove_scratch(self._room)
         if self._leaks:
             raise self._leaks.pop()
 
