@@ -22,6 +22,8 @@ from journeyman.engines.vllm.replica import read_metrics
 from journeyman.engines.vllm.wire import seed_of, version_of
 from journeyman.errors import EnvironmentMissing
 
+pytestmark = pytest.mark.slow
+
 STOP = 2
 
 

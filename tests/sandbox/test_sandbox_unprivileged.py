@@ -72,7 +72,7 @@ except OSError:
 '''
 try:
     result = sandbox.exec(["python3", "-c", bomb], deadline_s=5)
-    said["bomb"] = int(result.stdout)
+    said["bomb"] = int(result.stdout or b"0")  # nothing: it was killed before it could say so
 except ExecTimeout:
     said["bomb"] = None
 said["import"] = sandbox.exec(["python3", "-c", "import journeyman"], deadline_s=10).return_code
