@@ -105,6 +105,8 @@ def _tokenizer(run: str, given: Path | None) -> Tokenizer:
     for path in [given] if given else [Path(run, "tokenizer"), Path(run)]:
         if given or (path / "tokenizer.json").is_file():
             return Tokenizer(path)
+    if "://" not in run and not Path(run).is_dir():
+        raise InputError(run, "is not a directory", allowed="a run directory or a URL of one")
     raise InputError(run, "holds no tokenizer", hint="say where it lies: --tokenizer DIR")
 
 
