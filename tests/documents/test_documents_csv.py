@@ -157,6 +157,11 @@ def test_what_is_no_table_is_a_typed_error(data):
         read(data, "x.csv")
 
 
+def test_quotes_tell_which_of_two_delimiters_cuts_the_fields():
+    assert texts(read(b'""\t";0"\n', "t.csv")) == [["", ";0"]]
+    assert texts(read(b'"a,b"|"c,d"\n"e,f"|"g,h"\n', "t.csv")) == [["a,b", "c,d"], ["e,f", "g,h"]]
+
+
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=("Cs",)), max_size=8)
 
 

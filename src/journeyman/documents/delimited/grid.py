@@ -121,8 +121,11 @@ def _rows(text: str, start: int, delimiter: str, name: str, limit: int = 0) -> l
 
 
 def find_delimiter(text: str) -> str:
-    """The delimiter that splits the first rows evenly into the most fields; else the one that splits most of them."""
-    best, best_score = DELIMITERS[0], (0.0, False, 0)
+    """The delimiter that splits the first rows evenly into the most fields; else the one that splits most of them.
+
+    Of two that do it equally well, the one under which quotes only stand around fields is the likelier.
+    """
+    best, best_score = DELIMITERS[0], (0.0, False, False, 0)
     for delimiter in DELIMITERS:
         try:
             rows = _rows(text, 0, delimiter, "", SAMPLE_ROWS)
@@ -135,10 +138,17 @@ def find_delimiter(text: str) -> str:
         share = widths.count(common) / len(widths) if common > 1 else 0.0
         inner = [one for row in rows for one in row.raw[1:]]
         is_prose = sum(1 for one in inner if one.startswith(" ")) * 2 > len(inner)  # a comma inside sentences
-        score = (share, not is_prose, min(common, 3) if share == 1.0 else 0)
+        is_torn = any(_is_torn(one) for row in rows for one in row.raw)
+        score = (share, not is_torn, not is_prose, min(common, 3) if share == 1.0 else 0)
         if score > best_score:
             best, best_score = delimiter, score
     return best
+
+
+def _is_torn(raw: str) -> bool:
+    """Whether a quote stands inside the field, as where another delimiter's fields are cut in the wrong place."""
+    end = _QUOTED.match(raw)
+    return '"' in (raw[end.end() :] if end else raw)
 
 
 _NUMBER = re.compile(r"[-+(]?[$€£]?\s*\d[\d\s.,']*\)?\s*%?|\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}.*")
