@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from journeyman.worlds.render import RENDERERS
+from journeyman.worlds.mini.render import RENDERERS
 
 
 @pytest.fixture(autouse=True)

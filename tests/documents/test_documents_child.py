@@ -33,7 +33,7 @@ from journeyman.documents.errors import (
     Unsupported,
     WrongKind,
 )
-from journeyman.worlds.render import RENDERERS
+from journeyman.worlds.mini.render import RENDERERS
 
 LINES = [["Client", "Q1"], ["Acme", 412]]
 CSV = b"Client,Q1\nAcme,412\n"

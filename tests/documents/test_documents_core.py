@@ -25,7 +25,7 @@ from journeyman.documents.errors import (
 )
 from journeyman.documents.formats import FORMATS, suffix_of
 from journeyman.documents.opening import MAX_BYTES, recalculate
-from journeyman.worlds.render import RENDERERS
+from journeyman.worlds.mini.render import RENDERERS
 
 LINES = [["Client", "Q1"], ["Acme", 412]]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from journeyman.documents import UnreadableDocument, cell, read
 from journeyman.documents.reading import READERS
 from journeyman.documents.serve import handle, handle_many
-from journeyman.worlds.render import RENDERERS, render_owners
+from journeyman.worlds.mini.render import RENDERERS, render_owners
 
 PLAIN = st.text(st.sampled_from("abcXYZ019 .,;:'\"-+()/&<>äéß|"), min_size=1, max_size=12).filter(
     lambda text: text == text.strip() and "  " not in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from journeyman.ladder.oracles import spec_of
 from journeyman.ladder.workshop import Workshop
-from journeyman.worlds.world import make_world
+from journeyman.worlds.mini.world import make_world
 
 SCAN = """
 words() { for pair in "$@"; do printf '%s%s\\n' "${pair%%|*}" "${pair##*|}"; done; }

@@ -29,7 +29,7 @@ from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAG
 from journeyman.trials.store import HotTrial
 from journeyman.trials.store.columns import calls_of
 from journeyman.trials.store.export import export_run
-from journeyman.worlds.build import build_tasks
+from journeyman.worlds.mini.build import build_tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDE = Path(__file__).with_name("harbor_side.py")

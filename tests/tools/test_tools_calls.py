@@ -17,11 +17,11 @@ from journeyman.tools import TOOLS, Observation, ReadCache, ReaderBroke, ReadMis
 from journeyman.tools import cache as cache_module
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.protocol import MAX_OBSERVATION_CHARS
-from journeyman.worlds.build import build_tasks
-from journeyman.worlds.checks import answer as check
-from journeyman.worlds.gates import plan_findings
-from journeyman.worlds.templates import TEMPLATES
-from journeyman.worlds.world import World, make_world
+from journeyman.worlds.mini.build import build_tasks
+from journeyman.worlds.mini.checks import answer as check
+from journeyman.worlds.mini.gates import plan_findings
+from journeyman.worlds.mini.templates import TEMPLATES
+from journeyman.worlds.mini.world import World, make_world
 
 LABEL = "test-tools"
 WAIVED = frozenset({"memory", "pids", "disk", "cpus"})

@@ -21,8 +21,8 @@ from journeyman.tools import ReadMissing, ToolContext
 from journeyman.trials.inline import InlineExecutor, final_attempts
 from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.store import read_summaries, read_tokens, write_batch
-from journeyman.worlds.build import tasks_of
-from journeyman.worlds.world import make_world
+from journeyman.worlds.mini.build import tasks_of
+from journeyman.worlds.mini.world import make_world
 
 HARNESS = HARNESSES["toolbelt"]
 

@@ -12,8 +12,8 @@ from journeyman.tokens.framing import call_ids
 from journeyman.trials.executors.protocol import WorkplaceRecipe
 from journeyman.trials.executors.workplaces import task_place
 from journeyman.trials.record import TrialRequest
-from journeyman.worlds.build import tasks_of
-from journeyman.worlds.world import make_world
+from journeyman.worlds.mini.build import tasks_of
+from journeyman.worlds.mini.world import make_world
 
 HARNESS = HARNESSES["toolbelt"]
 Turns = list[list[int]]

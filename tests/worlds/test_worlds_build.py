@@ -14,13 +14,13 @@ import pytest
 from journeyman.digest import directory_sha256
 from journeyman.errors import GateFailed, InputError, StorageError
 from journeyman.tasks.task import load_task
-from journeyman.worlds import gates
-from journeyman.worlds.build import build_tasks
-from journeyman.worlds.checks import answer as check
-from journeyman.worlds.gates import Subject
+from journeyman.worlds.mini import gates
+from journeyman.worlds.mini.build import build_tasks
+from journeyman.worlds.mini.checks import answer as check
+from journeyman.worlds.mini.gates import Subject
+from journeyman.worlds.mini.templates import TEMPLATES
+from journeyman.worlds.mini.world import make_world
 from journeyman.worlds.splits import refuse_mixed, refuse_shared_content, split_of
-from journeyman.worlds.templates import TEMPLATES
-from journeyman.worlds.world import make_world
 
 SEED = 20260105
 
@@ -79,7 +79,7 @@ def test_neither_seed_nor_canary_nor_answer_lies_where_the_agent_looks(out: Path
 
 def test_the_same_seed_builds_the_same_bytes(out: Path, tmp_path: Path) -> None:
     program = (
-        "from pathlib import Path; from journeyman.worlds.build import build_tasks\n"
+        "from pathlib import Path; from journeyman.worlds.mini.build import build_tasks\n"
         f"build_tasks({SEED}, 'train', 4, 5, Path('again'))"
     )
     environment = {"PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "PATH": "/usr/bin:/bin"}
@@ -137,7 +137,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_half_written(out: Path, tmp_pa
 import resource
 from pathlib import Path
 from journeyman.errors import StorageError
-from journeyman.worlds.build import build_tasks
+from journeyman.worlds.mini.build import build_tasks
 build_tasks({SEED}, "train", 1, 2, Path("out"))
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 try:

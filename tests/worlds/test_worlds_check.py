@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from journeyman.worlds.checks import answer as check
-from journeyman.worlds.publish import TEST_SCRIPT
+from journeyman.worlds.mini.checks import answer as check
+from journeyman.worlds.mini.publish import TEST_SCRIPT
 
 CHECK = Path(check.__file__)
 

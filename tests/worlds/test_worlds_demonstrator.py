@@ -8,12 +8,12 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from journeyman.worlds import pools
-from journeyman.worlds.checks import answer as check
-from journeyman.worlds.demonstrator import MODES, flawed
-from journeyman.worlds.protocol import BoundTask, Step
-from journeyman.worlds.templates import TEMPLATES
-from journeyman.worlds.world import World, make_world
+from journeyman.worlds.mini import pools
+from journeyman.worlds.mini.checks import answer as check
+from journeyman.worlds.mini.demonstrator import MODES, flawed
+from journeyman.worlds.mini.protocol import BoundTask, Step
+from journeyman.worlds.mini.templates import TEMPLATES
+from journeyman.worlds.mini.world import World, make_world
 
 Draw = tuple[BoundTask, World, tuple[Step, ...], str]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from journeyman.worlds.intact import damage, findings
-from journeyman.worlds.publish import write_world
-from journeyman.worlds.world import make_world
+from journeyman.worlds.mini.intact import damage, findings
+from journeyman.worlds.mini.publish import write_world
+from journeyman.worlds.mini.world import make_world
 
 WORLD = make_world(1, "dev", 0)
 BY_SUFFIX = {name.rpartition(".")[2]: name for name in WORLD.files}

@@ -9,12 +9,12 @@ from collections import Counter
 import pytest
 
 from journeyman.documents import calc
-from journeyman.worlds import pools
-from journeyman.worlds.checks import answer as check
-from journeyman.worlds.gates import Subject, controls_fail, findings_of, plan_findings
-from journeyman.worlds.protocol import BoundTask, Control, Step
-from journeyman.worlds.templates import TEMPLATES
-from journeyman.worlds.world import World, make_world
+from journeyman.worlds.mini import pools
+from journeyman.worlds.mini.checks import answer as check
+from journeyman.worlds.mini.gates import Subject, controls_fail, findings_of, plan_findings
+from journeyman.worlds.mini.protocol import BoundTask, Control, Step
+from journeyman.worlds.mini.templates import TEMPLATES
+from journeyman.worlds.mini.world import World, make_world
 
 Q = r"(Q[1-4])"
 E = r"([A-Z][a-z]+)"
@@ -165,7 +165,7 @@ def test_leaks_and_other_worlds_are_found_by_their_gates() -> None:
 
 
 def test_a_leak_inside_a_container_is_found() -> None:
-    from journeyman.worlds.render.canonical import canonical_zip, unzip
+    from journeyman.worlds.mini.render.canonical import canonical_zip, unzip
 
     world = make_world(1, "train", 0)
     bound = TEMPLATES["look"].bind(world, random.Random(0))

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from journeyman.documents import cell, read
-from journeyman.worlds import pools
-from journeyman.worlds.world import SPLITS, World, make_world
+from journeyman.worlds.mini import pools
+from journeyman.worlds.mini.world import SPLITS, World, make_world
 
 DIGESTS = """
-from journeyman.worlds.world import make_world
+from journeyman.worlds.mini.world import make_world
 for split in ("train", "test"):
     for index in range(3):
         world = make_world(7, split, index)

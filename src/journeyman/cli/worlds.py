@@ -43,7 +43,7 @@ def build(seed: int, split: str, count: int, tasks_per_world: int, out: Path, as
 
     Writes OUT/worlds/WORLD/ and OUT/tasks/SPLIT/TASK/ (the Harbor layout); nothing at all when a gate fails.
     """
-    from journeyman.worlds.build import build_tasks
+    from journeyman.worlds.mini.build import build_tasks
 
     progress(f"building {count} worlds of {tasks_per_world} tasks, split {split}, seed {seed}")
     paths = build_tasks(seed, split, count, tasks_per_world, out)
@@ -115,7 +115,7 @@ def _load(split: Path, tasks: list[Task]) -> Iterator[str]:
 
 def _changed(tasks: list[Task], worlds: Path) -> list[str]:
     """World files that are not those that were published, each named once."""
-    from journeyman.worlds.intact import findings
+    from journeyman.worlds.mini.intact import findings
 
     lines: dict[tuple[str, str], str] = {}
     for task in tasks:
@@ -154,7 +154,7 @@ def _rebuilt(split: Path, tasks: list[Task], seed: int) -> Iterator[str]:
     """Where a rebuild of the split differs from what lies there."""
     from journeyman.digest import directory_sha256
     from journeyman.sandbox.scratch import scratch
-    from journeyman.worlds.build import build_tasks
+    from journeyman.worlds.mini.build import build_tasks
 
     count = len({task.world_id for task in tasks})
     with scratch("worlds-check") as place:

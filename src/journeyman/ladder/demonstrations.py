@@ -16,9 +16,9 @@ from journeyman.seeds import stream
 from journeyman.tokens.framing import call_ids, observation_ids, open_context
 from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.tools import ToolContext, call
-from journeyman.worlds.demonstrator import flawed
-from journeyman.worlds.templates import TEMPLATES, BoundTask, Step
-from journeyman.worlds.world import World
+from journeyman.worlds.mini.demonstrator import flawed
+from journeyman.worlds.mini.templates import TEMPLATES, BoundTask, Step
+from journeyman.worlds.mini.world import World
 
 Trace = tuple[np.ndarray, np.ndarray]
 """Token ids int32 [T] and loss mask uint8 [T]."""

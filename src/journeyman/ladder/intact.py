@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from journeyman.errors import InputError
 from journeyman.ladder.workshop import Workshop
-from journeyman.worlds.intact import findings
-from journeyman.worlds.world import make_world
+from journeyman.worlds.mini.intact import findings
+from journeyman.worlds.mini.world import make_world
 
 MAX_SHOWN = 5
 

@@ -19,8 +19,8 @@ from journeyman.ladder.workshop import Workshop
 from journeyman.tasks.task import Task
 from journeyman.tokens.tokenizer import train as train_tokenizer
 from journeyman.tools import call
-from journeyman.worlds import pools
-from journeyman.worlds.build import build_tasks
+from journeyman.worlds.mini import pools
+from journeyman.worlds.mini.build import build_tasks
 
 SCORED_SPLITS = ("train", "dev", "test")
 POOL_GROWTH_WORLDS = 8

@@ -20,7 +20,7 @@ from journeyman.tasks.verify import BatchVerifier
 from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.tools import ReadCache, ToolContext
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
-from journeyman.worlds.world import World, make_world
+from journeyman.worlds.mini.world import World, make_world
 
 
 class Workshop:

@@ -1,5 +1,6 @@
-"""Worlds and the tasks in them: seed in, the same bytes out; every number comes from the truth, which never leaves.
+"""The environment factory: worlds from a seed, tasks in them, verifiers and gates; the truth never leaves.
 
-``make_world`` draws a world, ``TEMPLATES`` bind tasks to it, ``gates`` judge them, ``publish`` writes Harbor
-directories, ``build`` does all of it for a split, ``splits`` keeps splits apart.
+``mini/`` is the quickstart's miniature. ``office.make_office`` makes a whole office: a bitemporal ``truth/``, three
+fiscal years of ``simulate/``, ``events/`` that emit every artefact, a ``plan``, ``render/`` and the ``traps/`` in it.
+Same seed, split and index, same bytes, in every process. ``splits`` keeps splits apart.
 """

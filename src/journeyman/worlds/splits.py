@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from journeyman.digest import directory_sha256
 from journeyman.errors import InputError
 from journeyman.tasks.task import Task
-from journeyman.worlds.world import SPLITS
+
+SPLITS: tuple[str, ...] = ("sft", "train", "dev", "test")
+"""Disjoint streams of worlds; what each may be used for is the caller's promise, kept below."""
 
 
 def split_of(world_id: str) -> str:

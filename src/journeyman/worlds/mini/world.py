@@ -14,11 +14,9 @@ from uuid import UUID
 
 from journeyman.digest import tree_sha256
 from journeyman.seeds import stream
-from journeyman.worlds import pools
-from journeyman.worlds.render import RENDERERS, render_owners
-
-SPLITS: tuple[str, ...] = ("sft", "train", "dev", "test")
-"""Disjoint streams of worlds; what each may be used for is the caller's promise, kept by ``splits.py``."""
+from journeyman.worlds.mini import pools
+from journeyman.worlds.mini.render import RENDERERS, render_owners
+from journeyman.worlds.splits import SPLITS as SPLITS
 
 
 @dataclass(frozen=True)

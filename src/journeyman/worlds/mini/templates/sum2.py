@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from journeyman.worlds.protocol import BoundTask
-from journeyman.worlds.templates.cells import draw_cells, draw_files
-from journeyman.worlds.templates.sums import bind_sum
-from journeyman.worlds.world import World
+from journeyman.worlds.mini.protocol import BoundTask
+from journeyman.worlds.mini.templates.cells import draw_cells, draw_files
+from journeyman.worlds.mini.templates.sums import bind_sum
+from journeyman.worlds.mini.world import World
 
 
 class Sum2:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from journeyman.worlds import pools
-from journeyman.worlds.protocol import FIELD_SEPARATOR, BoundTask, Step
-from journeyman.worlds.world import World
+from journeyman.worlds.mini import pools
+from journeyman.worlds.mini.protocol import FIELD_SEPARATOR, BoundTask, Step
+from journeyman.worlds.mini.world import World
 
 Flawed = tuple[tuple[Step, ...], str]
 """Tool calls and the answer given after them."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from journeyman.worlds import pools
-from journeyman.worlds.protocol import BoundTask, Step
-from journeyman.worlds.templates.cells import cell_at, draw_files, first_wrong, standing_controls, swapped
-from journeyman.worlds.world import World
+from journeyman.worlds.mini import pools
+from journeyman.worlds.mini.protocol import BoundTask, Step
+from journeyman.worlds.mini.templates.cells import cell_at, draw_files, first_wrong, standing_controls, swapped
+from journeyman.worlds.mini.world import World
 
 
 class Own:

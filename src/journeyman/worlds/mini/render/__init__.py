@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from journeyman.worlds.render.delimited import render_csv
-from journeyman.worlds.render.docx import render_docx
-from journeyman.worlds.render.mail import render_owners as render_owners
-from journeyman.worlds.render.pdf import render_pdf
-from journeyman.worlds.render.xlsx import render_xlsx
+from journeyman.worlds.mini.render.delimited import render_csv
+from journeyman.worlds.mini.render.docx import render_docx
+from journeyman.worlds.mini.render.mail import render_owners as render_owners
+from journeyman.worlds.mini.render.pdf import render_pdf
+from journeyman.worlds.mini.render.xlsx import render_xlsx
 
 Line = list[str | int]
 

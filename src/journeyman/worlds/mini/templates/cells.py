@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from journeyman.worlds.protocol import FIELD_SEPARATOR, Control, Step
-from journeyman.worlds.world import World
+from journeyman.worlds.mini.protocol import FIELD_SEPARATOR, Control, Step
+from journeyman.worlds.mini.world import World
 
 
 @dataclass(frozen=True)

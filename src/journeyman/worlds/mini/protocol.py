@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from journeyman.worlds.pools import OWNERS_FILE
-from journeyman.worlds.world import World
+from journeyman.worlds.mini.pools import OWNERS_FILE
+from journeyman.worlds.mini.world import World
 
 FIELD_SEPARATOR = ";"
 """Between the fields of an answer; every answer is text."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from journeyman.worlds.protocol import BoundTask, Step
-from journeyman.worlds.templates.cells import Cell, first_wrong, standing_controls, swapped
-from journeyman.worlds.world import World
+from journeyman.worlds.mini.protocol import BoundTask, Step
+from journeyman.worlds.mini.templates.cells import Cell, first_wrong, standing_controls, swapped
+from journeyman.worlds.mini.world import World
 
 
 def bind_sum(world: World, family: str, instruction: str, left: Cell, right: Cell) -> BoundTask:

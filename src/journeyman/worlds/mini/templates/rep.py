@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from journeyman.worlds.protocol import FIELD_SEPARATOR, BoundTask, Control
-from journeyman.worlds.templates.cells import draw_cells, draw_files, first_wrong, standing_controls, swapped
-from journeyman.worlds.world import World
+from journeyman.worlds.mini.protocol import FIELD_SEPARATOR, BoundTask, Control
+from journeyman.worlds.mini.templates.cells import draw_cells, draw_files, first_wrong, standing_controls, swapped
+from journeyman.worlds.mini.world import World
 
 
 class Rep:

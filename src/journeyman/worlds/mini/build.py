@@ -14,11 +14,11 @@ from pathlib import Path
 from journeyman.durable import sync_directory
 from journeyman.errors import GateFailed, InputError, StorageError
 from journeyman.seeds import stream
-from journeyman.worlds.gates import Subject, findings_of
-from journeyman.worlds.protocol import BoundTask
-from journeyman.worlds.publish import publish, write_agent, write_world
-from journeyman.worlds.templates import TEMPLATES
-from journeyman.worlds.world import SPLITS, World, make_world
+from journeyman.worlds.mini.gates import Subject, findings_of
+from journeyman.worlds.mini.protocol import BoundTask
+from journeyman.worlds.mini.publish import publish, write_agent, write_world
+from journeyman.worlds.mini.templates import TEMPLATES
+from journeyman.worlds.mini.world import SPLITS, World, make_world
 
 MAX_SHOWN_FINDINGS = 10
 

@@ -17,9 +17,9 @@ from journeyman.digest import canonical_json
 from journeyman.documents.commands import COMMANDS, PACKAGE
 from journeyman.tasks.task_toml import SCHEMA_VERSION
 from journeyman.tasks.toml_text import to_toml
-from journeyman.worlds.checks import answer
-from journeyman.worlds.protocol import BoundTask
-from journeyman.worlds.world import World
+from journeyman.worlds.mini.checks import answer
+from journeyman.worlds.mini.protocol import BoundTask
+from journeyman.worlds.mini.world import World
 
 DELIVERABLE = answer.DELIVERABLE
 VERIFIER_TIMEOUT_S, AGENT_TIMEOUT_S, BUILD_TIMEOUT_S = 60.0, 300.0, 600.0

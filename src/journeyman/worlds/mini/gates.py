@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from io import BytesIO
 
 from journeyman.digest import canonical_json
-from journeyman.worlds import pools
-from journeyman.worlds.checks import answer
-from journeyman.worlds.protocol import FIELD_SEPARATOR, BoundTask
-from journeyman.worlds.world import World, make_world
+from journeyman.worlds.mini import pools
+from journeyman.worlds.mini.checks import answer
+from journeyman.worlds.mini.protocol import FIELD_SEPARATOR, BoundTask
+from journeyman.worlds.mini.world import World, make_world
 
 MIN_CONTROLS = 3
 MIN_SEED_DIGITS = 5
