@@ -25,6 +25,8 @@ class TrainRow:
         advantage: of the trial, the same for all its tokens.
         prompt: which prompt (Group) of the step it belongs to.
         old_logprobs: float32 [tokens] before the step, or None: then the first forward of the step stands for them.
+        routed_experts: integers [tokens, layers, experts per token], what the engine recorded of a mixture, or None;
+            read by back-ends with ``replay_routing``. The last token's may be anything: it predicts nothing.
     """
 
     ids: NDArray[np.int32]
@@ -33,6 +35,7 @@ class TrainRow:
     advantage: float
     prompt: int
     old_logprobs: NDArray[np.float32] | None = None
+    routed_experts: NDArray[np.integer] | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,10 @@ class Trainer(Protocol):
 
     def push_weights(self, engine: WeightReceiver, version: int) -> None:
         """Give an engine a copy of the weights under a version number."""
+        ...
+
+    def close(self) -> None:
+        """Give processes, connections and memory back. Idempotent; no verb works afterwards."""
         ...
 
 
