@@ -27,6 +27,9 @@ class TrainRow:
         old_logprobs: float32 [tokens] before the step, or None: then the first forward of the step stands for them.
         routed_experts: integers [tokens, layers, experts per token], what the engine recorded of a mixture, or None;
             read by back-ends with ``replay_routing``. The last token's may be anything: it predicts nothing.
+        token_advantages: float32 [tokens] in place of ``advantage`` where steps were judged one by one, or None.
+        topk_ids, topk_logprobs: int32 and float32 [tokens, k], the rollout's k likeliest tokens at each sampled one, or
+            None; for losses that compare them.
     """
 
     ids: NDArray[np.int32]
@@ -36,6 +39,16 @@ class TrainRow:
     prompt: int
     old_logprobs: NDArray[np.float32] | None = None
     routed_experts: NDArray[np.integer] | None = None
+    token_advantages: NDArray[np.float32] | None = None
+    topk_ids: NDArray[np.int32] | None = None
+    topk_logprobs: NDArray[np.float32] | None = None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether some trained token has an advantage other than 0."""
+        if self.token_advantages is None:
+            return self.advantage != 0
+        return bool(np.any(self.token_advantages[self.mask.astype(bool)]))
 
 
 @dataclass(frozen=True)
