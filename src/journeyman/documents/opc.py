@@ -1,25 +1,17 @@
-"""Office containers: a zip of parts with relationships, read within limits and rewritten part by part.
+"""Office containers: a zip of parts with relationships, rewritten part by part.
 
-Promises: parts that an edit does not name keep their bytes, order, compression and time stamps; a container that is
-damaged, encrypted, too large or of another kind is a typed error. XML never resolves an entity or opens a connection.
-The strict variant of the format is read as the transitional one and written back as what it was.
+Promises: parts that an edit does not name keep their bytes, order, compression and time stamps. The strict variant of
+the format is read as the transitional one and written back as what it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from posixpath import dirname, join, normpath
 from typing import Any
 
-from .errors import Encrypted, MissingPart, TooLarge, UnreadableDocument, WrongKind
-
-MAX_MEMBERS = 20_000
-MAX_UNPACKED_BYTES = 512_000_000
-"""A container that unpacks to more is refused: it is a bomb or no office file."""
-MAX_RATIO, RATIO_COUNTS_FROM_BYTES = 400, 20_000_000
-"""Members above the size that shrink by more than the ratio are bombs."""
-MAX_XML_BYTES = 64_000_000
+from .container import members_of, parse_xml, part_of, relationships_part, resolved
+from .errors import MissingPart, WrongKind
 
 OFFICE_DOCUMENT = "/officeDocument"
 PACKAGE_NS = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -81,31 +73,15 @@ class Package:
 
     def xml(self, part: str) -> Any:
         """Root element of a part. Raises MissingPart, TooLarge or UnreadableDocument with the part as place."""
-        from lxml import etree
-
         found = self.part_name(part)
         if found is None:
             raise MissingPart(self.name, "a required part is missing", place=part, remedy="save the file again")
         data = self.parts[found]
-        if not data:
-            raise UnreadableDocument(self.name, "the part is empty or damaged", place=part, remedy="get the file again")
-        if len(data) > MAX_XML_BYTES:
-            raise TooLarge(self.name, f"{len(data)} bytes of XML", place=part)
         if b"http://purl.oclc.org/ooxml/" in data:
             self._strict.add(found)
             for strict, transitional in STRICT:
                 data = data.replace(strict, transitional)
-        what = "a document type declaration, which office files may not have"
-        if b"<!DOCTYPE" in data[:4096]:
-            raise UnreadableDocument(self.name, what, place=part)
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        try:
-            root = etree.fromstring(data, parser)
-        except etree.XMLSyntaxError as error:
-            raise UnreadableDocument(self.name, f"damaged XML: {str(error)[:120]}", place=part) from error
-        if root.getroottree().docinfo.internalDTD is not None:
-            raise UnreadableDocument(self.name, what, place=part)
-        return root
+        return parse_xml(data, self.name, part)
 
     def serialised(self, part: str, root: Any) -> bytes:
         """Bytes of a part after its tree was changed, in the variant of the format that it came in."""
@@ -153,36 +129,15 @@ class Package:
                 continue
             external = element.get("TargetMode") == "External"
             target = element.get("Target") or ""
-            if not external:
-                target = target.replace("\\", "/")
-                target = normpath(target.lstrip("/") if target.startswith("/") else join(dirname(part), target))
+            target = target if external else resolved(part, target)
             kind = (element.get("Type") or "").rpartition("/")[2]
             found[element.get("Id")] = Relationship(element.get("Id"), kind, target, external)
         return found
 
 
-def relationships_part(part: str) -> str:
-    """Name of the part that holds a part's relationships."""
-    folder, _, base = part.rpartition("/")
-    return f"{folder}/_rels/{base}.rels" if folder else f"_rels/{base}.rels"
-
-
 def open_package(data: bytes, name: str) -> Package:
     """Unpack a container. Raises Encrypted, WrongKind, TooLarge or UnreadableDocument."""
-    from io import BytesIO
-    from zipfile import BadZipFile, ZipFile
-    from zlib import error as ZlibError
-
-    _check_kind(data, name)
-    try:
-        with ZipFile(BytesIO(data)) as container:
-            members = [member for member in container.infolist() if not member.is_dir()]
-            _check_size(members, name)
-            if any(member.flag_bits & 1 for member in members):
-                raise Encrypted(name, "the members of the container are encrypted", remedy="save it without a password")
-            parts = {member.filename.replace("\\", "/").lstrip("/"): _unpacked(container, member) for member in members}
-    except (BadZipFile, ZlibError, OSError, ValueError, NotImplementedError, EOFError, RuntimeError) as error:
-        raise UnreadableDocument(name, f"damaged container: {str(error)[:120]}", remedy="get the file again") from error
+    parts = {part: content for part, content, _ in members_of(data, name)}
     return Package(name, data, parts, {part.lower(): part for part in parts})
 
 
@@ -195,7 +150,7 @@ def rewritten(package: Package, changed: Mapping[str, bytes | None]) -> bytes:
     out = BytesIO()
     with ZipFile(BytesIO(package.data)) as source, ZipFile(out, "w", ZIP_DEFLATED) as target:
         for member in source.infolist():
-            part = member.filename.replace("\\", "/").lstrip("/")
+            part = part_of(member)
             content = changed.pop(part, package.parts.get(part, b""))
             if content is not None:
                 kept = ZipInfo(member.filename, member.date_time)
@@ -208,41 +163,6 @@ def rewritten(package: Package, changed: Mapping[str, bytes | None]) -> bytes:
                 added.compress_type = ZIP_DEFLATED
                 target.writestr(added, content)
     return out.getvalue()
-
-
-def _unpacked(container: Any, member: Any) -> bytes:
-    """Bytes of one member; of a member whose check sum is wrong the bytes are none.
-
-    One damaged picture is no reason not to read the text; XML that is damaged is reported where it is needed.
-    """
-    from zipfile import BadZipFile
-    from zlib import error as ZlibError
-
-    try:
-        content: bytes = container.read(member)
-    except (BadZipFile, ZlibError, EOFError):
-        return b""
-    return content
-
-
-def _check_kind(data: bytes, name: str) -> None:
-    if not data:
-        raise UnreadableDocument(name, "the file is empty", remedy="get the file again")
-    if data.startswith(b"\xd0\xcf\x11\xe0"):
-        if "EncryptedPackage".encode("utf-16-le") in data:
-            raise Encrypted(name, "protected by a password", remedy="save it without a password")
-        raise WrongKind(name, "a file of the formats before 2007", remedy="save it in the current format")
-    if not data.startswith(b"PK"):
-        raise WrongKind(name, "no office container", remedy="check the file's extension")
-
-
-def _check_size(members: list[Any], name: str) -> None:
-    unpacked = sum(member.file_size for member in members)
-    if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
-        raise TooLarge(name, f"unpacks to {unpacked} bytes in {len(members)} parts, {MAX_UNPACKED_BYTES} are allowed")
-    for member in members:
-        if member.file_size > RATIO_COUNTS_FROM_BYTES and member.file_size > MAX_RATIO * member.compress_size:
-            raise TooLarge(name, f"a part unpacks to {member.file_size} bytes: a bomb", place=member.filename)
 
 
 def repacked(data: bytes) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..opc import Package, relationships_part
+from ..container import relationships_part
+from ..opc import Package
 from .names import W, local, w
 from .text import isolate, plain_run, remove
 

@@ -16,10 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..container import relationships_part
 from ..editing import Change, ChangeReport, Edited, changes_of
 from ..errors import BadEdit, MissingPart, NoSuchAddress
 from ..node import Document, Node
-from ..opc import Package, relationships_part, rewritten
+from ..opc import Package, rewritten
 from .reader import Reading, read_places
 from .shapes import Place
 

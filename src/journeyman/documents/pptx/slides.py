@@ -7,7 +7,7 @@ from copy import deepcopy
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any
 
-from ..opc import relationships_part
+from ..container import relationships_part
 from .names import A, P, R, a, local, number, p, r
 from .text import set_body
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from ..errors import Encrypted, MissingPart, TooLarge, UnreadableDocument, WrongKind
-
-MAX_UNPACKED_BYTES = 512_000_000
-"""A container that claims more is refused before anything is unpacked."""
+from ..container import members_of, parse_xml, relationships_part, resolved
+from ..errors import MissingPart
 
 CONTENT_TYPES = "[Content_Types].xml"
 _TYPES = "{http://schemas.openxmlformats.org/package/2006/content-types}"
@@ -39,25 +36,9 @@ class Package:
         self._folded: dict[str, str] = {}
         self._relations: dict[str, tuple[Relation, ...]] = {}
         self.replaced: set[str] = set()
-        if data.startswith(b"\xd0\xcf\x11\xe0"):
-            if "EncryptedPackage".encode("utf-16-le") in data:
-                raise Encrypted(name, "protected by a password", remedy="save it without a password")
-            raise WrongKind(name, "a legacy Office container, not a zip package", remedy="give it its own suffix")
-        try:
-            with ZipFile(BytesIO(data)) as archive:
-                infos = [info for info in archive.infolist() if not info.is_dir()]
-                if sum(info.file_size for info in infos) > MAX_UNPACKED_BYTES:
-                    raise TooLarge(name, f"claims to unpack to more than {MAX_UNPACKED_BYTES} bytes")
-                for info in infos:
-                    part = info.filename.replace("\\", "/").lstrip("/")
-                    self._parts[part], self._infos[part] = archive.read(info), info
-                    self._folded[part.lower()] = part
-        except (BadZipFile, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
-            raise UnreadableDocument(name, f"damaged container: {error}", remedy="fetch the file again") from error
-        except Exception as error:
-            if type(error).__module__ != "zlib":
-                raise
-            raise UnreadableDocument(name, f"damaged container: {error}", remedy="fetch the file again") from error
+        for part, content, info in members_of(data, name):
+            self._parts[part], self._infos[part] = content, info
+            self._folded[part.lower()] = part
 
     def __contains__(self, part: str) -> bool:
         return part.lower() in self._folded
@@ -116,26 +97,16 @@ class Package:
     def relations(self, part: str) -> tuple[Relation, ...]:
         """What a part links to, in file order; empty when it links to nothing."""
         if part not in self._relations:
-            path = relations_part(part)
+            path = relationships_part(part)
             rows = self.xml(path) if path in self else ()
-            folder = posixpath.dirname(part)
-            self._relations[part] = tuple(
-                Relation(
-                    row.get("Id", ""),
-                    row.get("Type", "").rpartition("/")[2],
-                    row.get("Target", "") if row.get("TargetMode") == "External" else _resolved(folder, row),
-                    row.get("TargetMode") == "External",
-                )
-                for row in rows
-                if isinstance(row.tag, str)
-            )
+            self._relations[part] = tuple(_relation(part, row) for row in rows if isinstance(row.tag, str))
         return self._relations[part]
 
     def relate(self, part: str, kind: str, target: str) -> str:
         """Link a part to another; returns the new relation's id. ``kind`` is the whole type URI."""
         from lxml import etree
 
-        path = relations_part(part)
+        path = relationships_part(part)
         root = (
             self.xml(path)
             if path in self
@@ -160,29 +131,10 @@ class Package:
         return out.getvalue()
 
 
-def relations_part(part: str) -> str:
-    """Where the links of a part are written."""
-    folder, _, leaf = part.rpartition("/")
-    return f"{folder}/_rels/{leaf}.rels".lstrip("/")
-
-
-def _resolved(folder: str, row: Any) -> str:
-    target = str(row.get("Target", "")).replace("\\", "/")
-    path = target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
-    return path.lstrip("/")
-
-
-def parse_xml(data: bytes, name: str, part: str) -> Any:
-    """The root element; entities are not resolved and nothing is fetched."""
-    from lxml import etree
-
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    try:
-        return etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise UnreadableDocument(
-            name, f"no well-formed XML: {error}", place=part, remedy="save the file anew"
-        ) from error
+def _relation(part: str, row: Any) -> Relation:
+    target, is_external = row.get("Target", ""), row.get("TargetMode") == "External"
+    kind = row.get("Type", "").rpartition("/")[2]
+    return Relation(row.get("Id", ""), kind, target if is_external else resolved(part, target), is_external)
 
 
 def local(element: Any) -> str:

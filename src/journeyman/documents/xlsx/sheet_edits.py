@@ -169,9 +169,9 @@ def delete_sheet(bench: Workbench, change: Change) -> list[Named]:
 
 
 def _drop_part(bench: Workbench, part: str) -> None:
-    from .package import relations_part
+    from ..container import relationships_part
 
-    path = relations_part(bench.main)
+    path = relationships_part(bench.main)
     links = bench.package.xml(path)
     ids = {one.id for one in bench.package.relations(bench.main) if one.target == part}
     for one in list(links):
@@ -179,7 +179,7 @@ def _drop_part(bench: Workbench, part: str) -> None:
             links.remove(one)
     bench.package.replace_xml(path, links)
     bench.package.remove(part)
-    bench.package.remove(relations_part(part))
+    bench.package.remove(relationships_part(part))
 
 
 def define_name(bench: Workbench, change: Change) -> list[Named]:

@@ -43,9 +43,9 @@ class Workbench:
         return self.package.to_bytes()
 
     def _drop_calculation_chain(self) -> None:
-        from .package import relations_part
+        from ..container import relationships_part
 
-        path = relations_part(self.main)
+        path = relationships_part(self.main)
         for relation in self.package.relations(self.main):
             if relation.kind == "calcChain":
                 root = self.package.xml(path)
