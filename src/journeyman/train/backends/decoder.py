@@ -17,6 +17,7 @@ from torch import Tensor
 
 from journeyman.errors import InputError
 from journeyman.train.backends.attention import causal_attention
+from journeyman.train.backends.head import head_logprobs
 from journeyman.train.layout import Layout
 from journeyman.train.model import CausalLM
 
@@ -45,8 +46,11 @@ def check_supported(model: CausalLM) -> None:
             raise InputError(f"model config: {field}", f"found {found!r}", allowed=", ".join(map(str, allowed)))
 
 
-def token_logprobs(model: CausalLM, layout: Layout) -> Tensor:
-    """Log-probability of every trained token of a layout: float32 [trained tokens], differentiable."""
+def token_logprobs(model: CausalLM, layout: Layout, ids: Tensor | None = None) -> Tensor:
+    """Log-probability of every trained token of a layout: float32 [trained tokens], differentiable.
+
+    ``ids`` int64 [trained tokens, k] are asked for in place of the tokens themselves; then float32 [trained tokens, k].
+    """
     config = model.config
     heads = (config.num_attention_heads, config.num_key_value_heads, model.model.layers[0].self_attn.head_dim)
     eps = config.rms_norm_eps
@@ -66,9 +70,9 @@ def token_logprobs(model: CausalLM, layout: Layout) -> Tensor:
         mlp, gain = layer.mlp, layer.post_attention_layernorm.weight
         gate_up = F.linear(_normalise(hidden, eps), torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]) * gain)
         hidden = torch.addmm(hidden, _swiglu(gate_up), mlp.down_proj.weight.t())
-    logits = F.linear(_normalise(hidden, eps), model.lm_head.weight * model.model.norm.weight)
-    logprobs = logits.log_softmax(-1).flatten()
-    return logprobs.gather(0, torch.from_numpy(layout.predictor_of * config.vocab_size + layout.targets))
+    head = model.lm_head.weight * model.model.norm.weight
+    targets = torch.from_numpy(layout.targets) if ids is None else ids
+    return head_logprobs(_normalise(hidden, eps), head, torch.from_numpy(layout.predictor_of), targets)
 
 
 def _attention(
