@@ -52,7 +52,7 @@ def update_policy(trainer: Trainer, rows: Sequence[TrainRow], spec: UpdateSpec |
 
 def live_rows(rows: Sequence[TrainRow]) -> list[TrainRow]:
     """The rows of Groups in which some advantage is not 0, in order."""
-    live = {row.prompt for row in rows if row.advantage != 0}
+    live = {row.prompt for row in rows if row.teaches}
     return [row for row in rows if row.prompt in live]
 
 
