@@ -25,6 +25,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
+LIBRARY = "/opt/agent/lib"
+"""Where the verifier's environment has its packages."""
+
 MAX_JSON_DEPTH = 64
 """Deepest JSON deliverable: an answer is flat, a deeper one only serves to overflow whatever walks over it."""
 
@@ -36,7 +39,10 @@ class OutOfTime(BaseException):
 
 
 def load_checks(directory: Path) -> dict[str, CodeType | str]:
-    """Code, or the error text, of each ``<sha256>.py``; modules they import are loaded once for all children."""
+    """Code, or the error text, of each ``<sha256>.py``; modules they import are loaded once for all children.
+
+    A check that says ``PRELOAD = "module"`` has that module of the verifier's environment loaded as well.
+    """
     checks: dict[str, CodeType | str] = {}
     for path in sorted(directory.glob("*.py")):
         try:
@@ -57,10 +63,22 @@ def preload(node: ast.stmt) -> None:
         names = [node.module or ""]
     elif isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
+    elif (wanted := declared(node)) is not None:
+        if LIBRARY not in sys.path:
+            sys.path.append(LIBRARY)
+        with contextlib.suppress(ImportError):
+            importlib.import_module(wanted)
     for name in names:
         if name.partition(".")[0] in sys.stdlib_module_names:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+
+
+def declared(node: ast.stmt) -> str | None:
+    """The module that ``PRELOAD = "module"`` names; None for any other statement."""
+    is_named = isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == ["PRELOAD"]
+    value = node.value if is_named and isinstance(node, ast.Assign) else None
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
 
 
 def unreadable(name: str, data: bytes) -> str | None:
