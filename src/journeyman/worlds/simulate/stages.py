@@ -1,0 +1,25 @@
+"""The stages of the simulation, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from journeyman.worlds.draft import Draft
+from journeyman.worlds.simulate.commercial import simulate_commercial
+from journeyman.worlds.simulate.ledger import simulate_ledger
+from journeyman.worlds.simulate.people import simulate_people
+from journeyman.worlds.simulate.reporting import simulate_reporting
+
+STAGES: dict[str, Callable[[Draft], None]] = {
+    "people": simulate_people,
+    "commercial": simulate_commercial,
+    "ledger": simulate_ledger,
+    "reporting": simulate_reporting,
+}
+"""Stage -> what it adds to a draft."""
+
+
+def simulate(draft: Draft) -> None:
+    """Run all stages."""
+    for stage in STAGES.values():
+        stage(draft)
