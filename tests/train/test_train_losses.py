@@ -6,19 +6,10 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from train_loss_columns import MU, OLD, flat, gradient, page_inputs, random_inputs, single, weigh
 
 from journeyman.errors import InputError
 from journeyman.train.losses import CORRECTIONS, LOSSES, policy_loss, resolve_loss
-from journeyman.train.reductions import REDUCTIONS, token_weights
-
-MU = [[0.5, 0.9, 0.05, 0.30], [0.6, 0.01], [0.2, 0.7, 0.4]]
-OLD = [[0.52, 0.92, 0.15, 0.45], [0.5, 0.004], [0.18, 0.7, 0.41]]
-PI = [[0.55, 0.95, 0.30, 0.52], [0.35, 0.002], [0.10, 0.72, 0.40]]
-A = [1.0, -1.0, 0.5]
-SEQUENCE_OF = [0, 0, 0, 0, 1, 1, 2, 2, 2]
-PROMPT_OF = torch.tensor([0, 0, 1])
 
 TV_TOKEN = [-0.122222222, -0.117283951, 0, 0, 0, 0.022222222, -0.027777778, -0.057142857, -0.055555556]
 TV_SEQUENCE = [-0.091666667, -0.087962963, 0, 0, 0, 0.033333333, -0.027777778, -0.057142857, -0.055555556]
@@ -43,30 +34,6 @@ VECTORS = [
     ("cispo", {}, "none", "token", 0.140247882, CISPO_TOKEN + PPO_TOKEN[6:]),
     ("sapo", {}, "none", "sequence", -0.569559968, SAPO_SEQUENCE),
 ]
-
-
-def flat(rows, dtype=torch.float64):
-    return torch.tensor([p for row in rows for p in row], dtype=dtype).log()
-
-
-def page_inputs(reduction, dtype=torch.float64):
-    sequence_of = torch.tensor(SEQUENCE_OF)
-    mask = torch.ones(9, dtype=torch.bool)
-    return {
-        "logp_rollout": flat(MU, dtype),
-        "logp_old": flat(OLD, dtype),
-        "logp_new": flat(PI, dtype).requires_grad_(),
-        "advantages": torch.tensor(A, dtype=dtype)[sequence_of],
-        "mask": mask,
-        "weights": token_weights(reduction, mask=mask, sequence_of=sequence_of, prompt_of=PROMPT_OF, max_length=16),
-        "sequence_of": sequence_of,
-    }
-
-
-def gradient(name, inputs, **params):
-    output = policy_loss(name, **inputs, **params)
-    (grad,) = torch.autograd.grad(output.loss, inputs["logp_new"])
-    return output, grad
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.float32, 2e-6)])
@@ -101,20 +68,6 @@ MASK_TABLE = [
     (0.50, 0.72, -1, 1.44, 1.44, 0, 1.44),
     (0.30, 0.20, 1, -2 / 3, -2 / 3, 0, -2 / 3),
 ]
-
-
-def single(mu, pi, advantage, weight=1.0):
-    column = lambda p: torch.tensor([p], dtype=torch.float64).log()  # noqa: E731
-    ones = torch.ones(1, dtype=torch.float64)
-    return {
-        "logp_rollout": column(mu),
-        "logp_old": column(mu),
-        "logp_new": column(pi).requires_grad_(),
-        "advantages": ones * advantage,
-        "mask": torch.ones(1, dtype=torch.bool),
-        "weights": ones * weight,
-        "sequence_of": torch.zeros(1, dtype=torch.int64),
-    }
 
 
 @pytest.mark.parametrize("row", MASK_TABLE)
@@ -182,51 +135,6 @@ def test_off_policy_sequence_masking_drops_only_negative_sequences_that_moved_aw
     assert policy_loss("reinforce", **inputs, correction="opsm", delta=0.6).kept.all()
 
 
-def random_inputs(seed, sequences=5, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(1, 7, (sequences,), generator=generator)
-    sequence_of = torch.repeat_interleave(torch.arange(sequences), lengths)
-    n = len(sequence_of)
-    draw = lambda: -3 * torch.rand(n, generator=generator, dtype=dtype) - 0.01  # noqa: E731
-    mask = torch.rand(n, generator=generator) < 0.7
-    mask[0] = True
-    rollout = draw()
-    near = lambda: (rollout + 0.6 * torch.randn(n, generator=generator, dtype=dtype)).clamp(max=-0.005)  # noqa: E731
-    return {
-        "logp_rollout": rollout,
-        "logp_old": near(),
-        "logp_new": near().requires_grad_(),
-        "advantages": torch.randn(sequences, generator=generator, dtype=dtype)[sequence_of],
-        "mask": mask,
-        "sequence_of": sequence_of,
-    }
-
-
-def weigh(inputs, reduction):
-    prompt_of = torch.arange(int(inputs["sequence_of"].max()) + 1) // 2
-    kwargs = {"mask": inputs["mask"], "sequence_of": inputs["sequence_of"], "prompt_of": prompt_of}
-    return {**inputs, "weights": token_weights(reduction, **kwargs, max_length=9)}
-
-
-def part_of(inputs, where):
-    return {key: column[where] for key, column in inputs.items()}
-
-
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 2**31), parts=st.integers(1, 4))
-def test_no_split_into_micro_batches_changes_loss_or_gradient(name, reduction, seed, parts):
-    inputs = weigh(random_inputs(seed), reduction)
-    whole, grad = gradient(name, inputs)
-    assignment = torch.randint(0, parts, (5,), generator=torch.Generator().manual_seed(seed))
-    split = [part_of(inputs, assignment[inputs["sequence_of"]] == p) for p in reversed(range(parts))]
-    total = sum(policy_loss(name, **part).loss for part in split)
-    (summed,) = torch.autograd.grad(total, inputs["logp_new"])
-    assert total.item() == pytest.approx(whole.loss.item(), abs=1e-12)
-    assert torch.allclose(summed, grad, atol=1e-12, rtol=0)
-
-
 def allowed_pairs():
     for name in LOSSES:
         for correction in ("none", *CORRECTIONS):
@@ -242,7 +150,7 @@ def test_every_loss_takes_the_corrections_that_do_not_count_a_ratio_twice():
     weighing = {"tis_token", "tis_sequence", "icepop_weight"}
     for name in LOSSES:
         taken = {correction for n, correction in pairs if n == name}
-        refused = {"dppo_tv": weighing, "dppo_kl": weighing, "glm5": weighing}.get(name, set())
+        refused = weighing if name in ("dppo_kl", "dppo_topk", "dppo_tv", "glm5") else set()
         if name == "cispo":
             refused = {"icepop_mask", "icepop_weight", "product_seq_mask", "geo_seq_mask"}
         assert taken == {"none", *CORRECTIONS} - refused
@@ -250,7 +158,7 @@ def test_every_loss_takes_the_corrections_that_do_not_count_a_ratio_twice():
 
 @pytest.mark.parametrize(("name", "correction"), list(allowed_pairs()))
 def test_positions_outside_the_mask_may_hold_anything(name, correction):
-    inputs = weigh(random_inputs(3), "prompt")
+    inputs = weigh(random_inputs(name, 3), "prompt")
     expected, grad = gradient(name, inputs, correction=correction)
     off = ~inputs["mask"]
     spoilt = {key: column.detach().clone() for key, column in inputs.items()}
@@ -271,7 +179,7 @@ def test_positions_outside_the_mask_may_hold_anything(name, correction):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_zero_advantage_gives_no_gradient_and_counts_no_drop(name):
-    inputs = weigh(random_inputs(11), "token")
+    inputs = weigh(random_inputs(name, 11), "token")
     inputs["advantages"] = torch.zeros_like(inputs["advantages"])
     output, grad = gradient(name, inputs)
     assert torch.count_nonzero(grad) == 0
@@ -279,9 +187,9 @@ def test_a_zero_advantage_gives_no_gradient_and_counts_no_drop(name):
     assert output.metrics["dropped/high"] == output.metrics["dropped/low"] == 0
 
 
-@pytest.mark.parametrize("name", ["ppo", "dppo_tv", "dppo_kl", "sapo"])
+@pytest.mark.parametrize("name", ["ppo", "dppo_tv", "dppo_kl", "dppo_topk", "sapo"])
 def test_the_gradient_of_a_ratio_form_is_its_finite_difference(name):
-    inputs = weigh(random_inputs(5), "sequence")
+    inputs = weigh(random_inputs(name, 5), "sequence")
     _, grad = gradient(name, inputs)
     step = 1e-6
     for i in range(len(grad)):
@@ -295,7 +203,7 @@ def test_the_gradient_of_a_ratio_form_is_its_finite_difference(name):
 
 @pytest.mark.parametrize("name", ["glm5", "cispo", "reinforce"])
 def test_the_gradient_of_a_logp_form_is_minus_advantage_times_its_factor(name):
-    inputs = weigh(random_inputs(5), "sequence")
+    inputs = weigh(random_inputs(name, 5), "sequence")
     output, grad = gradient(name, inputs)
     anchor = {"glm5": inputs["logp_rollout"], "cispo": inputs["logp_old"], "reinforce": inputs["logp_new"]}[name]
     ratio = (inputs["logp_new"] - anchor).detach().exp()
@@ -306,9 +214,9 @@ def test_the_gradient_of_a_logp_form_is_minus_advantage_times_its_factor(name):
 
 
 def test_an_empty_part_of_a_step_is_a_differentiable_zero():
-    inputs = weigh(random_inputs(5), "token")
-    inputs["mask"] = torch.zeros_like(inputs["mask"])
     for name in LOSSES:
+        inputs = weigh(random_inputs(name, 5), "token")
+        inputs["mask"] = torch.zeros_like(inputs["mask"])
         output, grad = gradient(name, inputs)
         assert output.loss.item() == 0
         assert torch.count_nonzero(grad) == 0

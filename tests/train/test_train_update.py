@@ -7,21 +7,34 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from journeyman.engines.embedded.engine import EmbeddedEngine
 from journeyman.errors import InputError
 from journeyman.train.backends.torch import TorchTrainer
+from journeyman.train.balancing import balance
 from journeyman.train.checkpoint import latest
 from journeyman.train.losses import LOSSES, resolve_loss
 from journeyman.train.model import ModelShape, build_model
 from journeyman.train.optimizer import GradientNotFinite
-from journeyman.train.update import UpdateSpec, row_weights, update_policy
+from journeyman.train.packing import pack
+from journeyman.train.update import UpdateSpec, live_rows, row_weights, update_policy
 
 
 def on_policy(model, rows):
     """The rows with the model's own logprobs as rollout logprobs."""
     logprobs = TorchTrainer(model).forward_logprobs(rows)
     return [replace(row, logprobs=values) for row, values in zip(rows, logprobs, strict=True)]
+
+
+def with_topk(rows, k=3, vocab=61):
+    """The rows with made-up likeliest tokens of the rollout, for the loss that compares them."""
+    rng = np.random.default_rng(0)
+    scores = [rng.normal(size=(len(row.ids), vocab)) for row in rows]
+    logprobs = [s - np.log(np.exp(s).sum(1, keepdims=True)) for s in scores]
+    ids = [np.argsort(-s, axis=1)[:, :k].astype(np.int32) for s in scores]
+    tops = [np.take_along_axis(lp, i, 1).astype(np.float32) for lp, i in zip(logprobs, ids, strict=True)]
+    return [replace(r, topk_ids=i, topk_logprobs=t) for r, i, t in zip(rows, ids, tops, strict=True)]
 
 
 def gradient(model, rows, spec=None, cap=4096):
@@ -61,7 +74,7 @@ def test_the_on_policy_gradient_is_that_of_weighted_logprobs(small_model, make_r
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_size_of_micro_batches_changes_no_gradient(small_model, make_rows, name):
-    rows, spec = make_rows(4), UpdateSpec(resolve_loss(name))
+    rows, spec = with_topk(make_rows(4)), UpdateSpec(resolve_loss(name))
     whole, expected = gradient(small_model, rows, spec)
     parts, grads = gradient(small_model, rows, spec, cap=30)
     assert parts.loss == pytest.approx(whole.loss, abs=1e-5)
@@ -107,12 +120,102 @@ def test_one_perturbed_weight_after_the_push_shows_in_the_logprob_gap(small_mode
     assert update_policy(TorchTrainer(small_model), rows).logprob_gap_mean > 1e-4
 
 
-def test_a_step_runs_one_forward_per_token_and_none_for_old_logprobs(small_model, make_rows):
-    rows = on_policy(small_model, make_rows(8))
-    for name in LOSSES:
-        trainer = TorchTrainer(small_model)
+class Lookups(TorchDispatchMode):
+    """Counts the ids looked up in one embedding: what went through a forward, whoever ran it."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table, self.count = table, 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation is torch.ops.aten.embedding.default and args[0].data_ptr() == self.table.data_ptr():
+            self.count += args[1].numel()
+        return operation(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_step_runs_one_forward_per_token_and_none_for_old_logprobs(small_model, make_rows, name):
+    rows = with_topk(on_policy(small_model, make_rows(8)))
+    prefixes = {tuple(row.ids[: t + 1].tolist()) for row in rows for t in range(len(row.ids))}
+    trainer = TorchTrainer(small_model)
+    with Lookups(small_model.model.embed_tokens.weight) as seen:
         update_policy(trainer, rows, UpdateSpec(resolve_loss(name)))
-        assert trainer.tokens_forwarded == sum(len(row.ids) for row in rows)
+    assert seen.count == len(prefixes)  # equal prefixes of a Group once
+    assert trainer.tokens_forwarded == sum(len(row.ids) for row in rows)
+
+
+def test_old_logprobs_asked_for_apart_would_double_the_forwards(small_model, make_rows):
+    rows = on_policy(small_model, make_rows(8))
+    trainer = TorchTrainer(small_model)
+    with Lookups(small_model.model.embed_tokens.weight) as seen:
+        old = trainer.forward_logprobs(rows)
+        once = seen.count
+        rows = [replace(row, old_logprobs=values) for row, values in zip(rows, old, strict=True)]
+        update_policy(trainer, rows, UpdateSpec(resolve_loss("ppo")))
+    assert seen.count == 2 * once
+
+
+def test_ranks_that_split_a_step_add_up_to_its_gradient(small_model, make_rows):
+    rows, spec = make_rows(16), UpdateSpec()
+    weights = row_weights(rows, spec)
+    whole, expected = gradient(small_model, rows, spec)
+    lengths = [len(row.ids) for row in rows]
+    plan = balance(pack(lengths, 60), 3, lengths=lengths)
+    summed = {name: torch.zeros_like(tensor) for name, tensor in expected.items()}
+    losses = []
+    for rank in plan:
+        mine = [i for bin_ in rank for i in bin_]
+        trainer = TorchTrainer(small_model, tokens_per_micro_batch=60)
+        losses.append(trainer.forward_backward([rows[i] for i in mine], [weights[i] for i in mine], spec.loss).loss)
+        for name, parameter in small_model.named_parameters():
+            summed[name] += parameter.grad
+        small_model.zero_grad()
+    assert sum(losses) == pytest.approx(whole.loss, abs=1e-5)
+    for name, tensor in expected.items():
+        assert torch.allclose(summed[name], tensor, atol=3e-6, rtol=1e-3), name
+
+
+def test_a_trust_region_over_the_likeliest_tokens_drops_by_both_sides_of_them(small_model, make_rows):
+    rows = on_policy(small_model, make_rows(8))
+    own = TorchTrainer(small_model)
+    ids = [np.tile(np.arange(5, dtype=np.int32), (len(row.ids), 1)) for row in rows]
+    asked = [np.stack([shifted_logprobs(own, row, i) for i in range(5)], 1) for row in rows]
+    same = [replace(r, topk_ids=i, topk_logprobs=a) for r, i, a in zip(rows, ids, asked, strict=True)]
+    spec = UpdateSpec(resolve_loss("dppo_topk", params={"divergence": "kl", "delta_low": 1e-4, "delta_high": 1e-4}))
+    assert gradient(small_model, same, spec)[0].counts["dropped/high"] == 0
+    far = [replace(r, logprobs=r.logprobs - 0.1 * r.mask, topk_logprobs=r.topk_logprobs - 2) for r in same]
+    metrics = gradient(small_model, far, spec)[0]
+    gained = sum(int(row.mask.sum()) for row in rows if row.advantage > 0)
+    assert metrics.counts["dropped/high"] == gained
+    with pytest.raises(InputError, match="topk"):
+        gradient(small_model, [same[0], *rows[1:]], spec)
+
+
+def shifted_logprobs(trainer, row, token):
+    """float32 [tokens]: what the policy gives one token at each trained place of the row."""
+    out = np.zeros(len(row.ids), dtype=np.float32)
+    for place in np.flatnonzero(row.mask):
+        ids = row.ids[: place + 1].copy()
+        ids[place] = token
+        mask = np.zeros(place + 1, dtype=np.uint8)
+        mask[place] = 1
+        out[place] = trainer.forward_logprobs([replace(row, ids=ids, mask=mask)])[0][place]
+    return out
+
+
+def test_advantages_of_tokens_stand_in_for_that_of_the_trial(small_model, make_rows):
+    rows = make_rows(17)
+    spread = [replace(r, token_advantages=np.full(len(r.ids), r.advantage, np.float32)) for r in rows]
+    assert all(
+        torch.equal(a, b) for a, b in zip(*(gradient(small_model, x)[1].values() for x in (rows, spread)), strict=True)
+    )
+    steps = [
+        replace(r, advantage=0.0, token_advantages=np.where(np.arange(len(r.ids)) % 2, 1, 0).astype(np.float32))
+        for r in rows
+    ]
+    assert len(live_rows(steps)) == len(rows)
+    unmasked = [replace(r, advantage=0.0, token_advantages=(1 - r.mask).astype(np.float32)) for r in rows]
+    assert live_rows(unmasked) == []
 
 
 def test_given_old_logprobs_are_used_and_must_be_complete(small_model, make_rows):

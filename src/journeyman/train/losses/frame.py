@@ -29,7 +29,7 @@ class PolicyLoss:
     Attributes:
         name, correction: entries of ``LOSSES`` and ``CORRECTIONS`` (or "none").
         knobs, correction_knobs: their validated knobs.
-        needs: columns that must be given: ``logp_rollout``, ``logp_old``.
+        needs: columns that must be given: ``logp_rollout``, ``logp_old``, and the loss's ``extra_columns``.
     """
 
     name: str
@@ -53,19 +53,19 @@ class PolicyLoss:
         mask: Tensor,
         weights: Tensor,
         sequence_of: Tensor,
+        extra: Mapping[str, Tensor] | None = None,
     ) -> LossOutput:
-        """As ``policy_loss``, with everything about names already checked."""
+        """As ``policy_loss``, with everything about names already checked; ``extra`` holds the ``extra_columns``."""
         if logp_old is None and "logp_old" in self.needs:
             hint = "give the trainer's logprobs before the step"
             raise InputError("logp_old", f"None, but {self.name} with correction {self.correction} needs it", hint=hint)
         import torch
 
-        shape = logp_new.shape
         columns = {"logp_rollout": logp_rollout, "advantages": advantages, "mask": mask, "weights": weights}
         columns |= {"sequence_of": sequence_of} | ({} if logp_old is None else {"logp_old": logp_old})
         for field, column in columns.items():
-            if column.shape != shape:
-                raise InputError(field, f"has shape {tuple(column.shape)}", allowed=f"{tuple(shape)}, as logp_new")
+            _check_shape(field, column, logp_new.shape)
+        extra = self._extra(extra or {}, len(logp_new))
         dtype, where = logp_new.dtype, mask.bool()
 
         def trainable(column: Tensor) -> Tensor:
@@ -79,8 +79,17 @@ class PolicyLoss:
             advantages=trainable(advantages),
             sequence_index=sequence_index,
             num_sequences=len(sequences),
+            extra={field: trainable(column) for field, column in extra.items()},
         )
         return self._reduce(x, trainable(weights), where)
+
+    def _extra(self, given: Mapping[str, Tensor], tokens: int) -> Mapping[str, Tensor]:
+        for field in self.knobs.extra_columns:
+            if field not in given:
+                raise InputError(field, f"missing, but {self.name} needs it", allowed=f"float [{tokens}, k]")
+            width = given[self.knobs.extra_columns[0]].shape[-1]
+            _check_shape(field, given[field], (tokens, width))
+        return {field: given[field] for field in self.knobs.extra_columns}
 
     def _reduce(self, x: LossInputs, weights: Tensor, where: Tensor) -> LossOutput:
         token = self.knobs.token_loss(x)
@@ -166,7 +175,8 @@ def policy_loss(
         weights: float [tokens].
         sequence_of: int64 [tokens], the sequence of each token; the values carry no meaning.
         correction: entry of ``CORRECTIONS`` or "none".
-        params: knobs of the loss and of the correction.
+        params: knobs of the loss and of the correction; for dppo_topk also its columns ``topk_logp_rollout`` and
+            ``topk_logp_new``, float [tokens, k]: what rollout and trainer give the rollout's k likeliest tokens.
 
     Returns:
         LossOutput. ``loss`` is the ratio form for ppo, dppo_*, gspo, sapo, the logp form for glm5, cispo, reinforce.
@@ -176,6 +186,8 @@ def policy_loss(
 
     Source: training.md sections 4 and 6; each loss file names its paper.
     """
+    names = _entry("loss", name, LOSSES).extra_columns
+    extra = {field: params.pop(field) for field in names if field in params}
     return resolve_loss(name, correction=correction, params=params).apply(
         logp_rollout=logp_rollout,
         logp_old=logp_old,
@@ -184,7 +196,13 @@ def policy_loss(
         mask=mask,
         weights=weights,
         sequence_of=sequence_of,
+        extra=extra,
     )
+
+
+def _check_shape(field: str, column: Tensor, shape: tuple[int, ...]) -> None:
+    if column.shape != shape:
+        raise InputError(field, f"has shape {tuple(column.shape)}", allowed=f"{tuple(shape)}, as logp_new")
 
 
 def _entry(kind: str, name: str, table: Mapping[str, Any]) -> Any:

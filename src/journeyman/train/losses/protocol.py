@@ -8,6 +8,7 @@ returns one value per token; the frame (``frame.py``) does the rest once for all
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,6 +32,7 @@ class LossInputs:
         advantages: float [tokens].
         sequence_index: int64 [tokens], 0..num_sequences-1; a sequence lies in one micro-batch whole.
         num_sequences: sequences with a trainable token.
+        extra: the loss's ``extra_columns`` by name, float [tokens, k], no gradient.
     """
 
     logp_rollout: Tensor
@@ -39,6 +41,7 @@ class LossInputs:
     advantages: Tensor
     sequence_index: Tensor
     num_sequences: int
+    extra: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def old(self) -> Tensor:
@@ -93,16 +96,19 @@ class Knobs(BaseModel):
 
     Class attributes:
         anchored_on: ``"rollout"``, ``"old"`` or ``"none"``: what the probability ratio is taken against.
+        extra_columns: names of further columns [tokens, k] that the loss is given.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     anchored_on: ClassVar[str] = "rollout"
+    extra_columns: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs(self) -> frozenset[str]:
-        """Columns the loss cannot do without: a subset of ``logp_rollout``, ``logp_old``."""
-        return frozenset({f"logp_{self.ratio_anchor}"} if self.ratio_anchor != "none" else set())
+        """Columns the loss cannot do without: ``logp_rollout`` or ``logp_old`` or neither, and ``extra_columns``."""
+        anchor = {f"logp_{self.ratio_anchor}"} if self.ratio_anchor != "none" else set()
+        return frozenset({*anchor, *self.extra_columns})
 
     @property
     def ratio_anchor(self) -> str:
