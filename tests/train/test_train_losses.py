@@ -201,6 +201,18 @@ def test_the_gradient_of_a_ratio_form_is_its_finite_difference(name):
         assert grad[i].item() == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-7)
 
 
+@pytest.mark.parametrize("name", ["dppo_kl", "dppo_topk", "dppo_tv"])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_dppo_gradient_is_minus_ratio_times_advantage_times_weight_where_kept(name, seed):
+    inputs = weigh(random_inputs(name, seed), "prompt")
+    output, grad = gradient(name, inputs)
+    ratio = (inputs["logp_new"] - inputs["logp_rollout"]).detach().exp()
+    expected = -ratio * inputs["advantages"] * inputs["weights"] * output.kept
+    assert torch.allclose(grad, expected, atol=1e-12, rtol=0)
+    towards = inputs["advantages"] * (ratio - 1) > 0
+    assert not (inputs["mask"] & ~output.kept & ~towards).any()  # what moves back to the rollout is never dropped
+
+
 @pytest.mark.parametrize("name", ["glm5", "cispo", "reinforce"])
 def test_the_gradient_of_a_logp_form_is_minus_advantage_times_its_factor(name):
     inputs = weigh(random_inputs(name, 5), "sequence")
