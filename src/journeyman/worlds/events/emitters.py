@@ -6,11 +6,15 @@ import json
 from collections.abc import Callable
 
 from journeyman.worlds.draft import Draft
-from journeyman.worlds.events import billing, closing, reports
+from journeyman.worlds.events import billing, closing, contracts, reports
 from journeyman.worlds.truth.store import Row
 
 EMITTERS: dict[str, Callable[[Draft, Row], None]] = {
     "invoice run": billing.invoice_run,
+    "contract signed": contracts.contract_signed,
+    "amendment executed": contracts.amendment_executed,
+    "credit agreement signed": contracts.credit_agreement_signed,
+    "facility amended": contracts.facility_amended,
     "quarter closed": closing.quarter_closed,
     "year reported": reports.year_reported,
     "half year reported": reports.half_reported,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.simulate.commercial import simulate_commercial
 from journeyman.worlds.simulate.ledger import simulate_ledger
+from journeyman.worlds.simulate.legal import simulate_legal
 from journeyman.worlds.simulate.people import simulate_people
 from journeyman.worlds.simulate.reporting import simulate_reporting
 
@@ -15,6 +16,7 @@ STAGES: dict[str, Callable[[Draft], None]] = {
     "commercial": simulate_commercial,
     "ledger": simulate_ledger,
     "reporting": simulate_reporting,
+    "legal": simulate_legal,
 }
 """Stage -> what it adds to a draft."""
 
