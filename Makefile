@@ -1,4 +1,5 @@
 # make quickstart   set up, then watch an agent learn       make test    set up, then the test suite
+# make test-thorough  kills and restarts, a minute or two   make test-slow  what takes long
 # make check        lint, types, structure                  make docs    regenerate tables, check links and commands
 # make test-harbor  Harbor (Python 3.12) in .venv-harbor as the judge of our formats, each side running the other's tasks
 # make test-vllm    a real vLLM server in .venv-vllm (3.4 GB), the engines' contract and its traps on it
@@ -12,11 +13,12 @@ RUN_READY := .venv/.ready-run
 DEV_READY := .venv/.ready-dev
 SOURCES_OF_SETUP := pyproject.toml constraints-cpu.txt
 ARGS ?=
-# A file at a time per worker; torch keeps to one thread in each, or the workers fight for the same cores.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# A file at a time per worker; torch keeps to one thread in each, or the workers fight for the same cores. Bytecode is
+# kept whatever the caller's environment says: workers and the commands they start would else compile all anew.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: quickstart setup test test-slow test-podman vllm-venv test-vllm harbor-venv test-harbor check docs format clean help check-lint check-format check-types check-docs check-house
+.PHONY: quickstart setup test test-thorough test-slow test-podman vllm-venv test-vllm harbor-venv test-harbor check docs format clean help check-lint check-format check-types check-docs check-house
 
 help:
 	@sed -n -e '/^#/!q' -e 's/^# //p' Makefile
@@ -28,6 +30,9 @@ setup: $(DEV_READY)
 
 test: $(DEV_READY)
 	$(PYTEST) $(ARGS)
+
+test-thorough: $(DEV_READY)
+	$(PYTEST) -m thorough $(ARGS)
 
 test-slow: $(DEV_READY)
 	$(PYTEST) -m slow $(ARGS)

@@ -166,6 +166,7 @@ def test_a_full_disk_is_refused_at_the_start(tmp_path: Path) -> None:
     refused(done, str(tmp_path / "run"), "cannot be written", "No space left on device")
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_too_small_for_the_run_is_told_when_it_is_full(
     tmp_path: Path, run_words: tuple[RunDirectory, list[str]]
 ) -> None:
@@ -218,6 +219,7 @@ def test_a_disk_that_fills_up_while_a_model_is_trained_ends_the_run_with_2(
     refused(done, "No space left on device", "the run continues from its last complete step", "half-written: []")
 
 
+@pytest.mark.thorough
 def test_a_model_of_another_shape_is_refused_with_file_field_and_both_values(
     tmp_path: Path, run_words: tuple[RunDirectory, list[str]], prepared: Workshop
 ) -> None:
@@ -232,6 +234,7 @@ def test_a_model_of_another_shape_is_refused_with_file_field_and_both_values(
     refused(done, f"{file}:num_hidden_layers: found 2: a checkpoint of another model shape; allowed: 3")
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_of_another_shape_is_refused_with_file_field_and_both_values(
     tmp_path: Path, prepared: Workshop
 ) -> None:

@@ -130,6 +130,7 @@ def test_impossible_wishes_end_with_2_and_start_nothing(run, built, tmp_path):
         assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.thorough
 def test_a_run_killed_at_any_moment_goes_on_with_what_is_missing(run, tasks, tmp_path):
     for path in tasks.glob("*/solution/solve.sh"):
         path.write_text(path.read_text().replace("set -eu\n", "set -eu\nsleep 0.5\n"))

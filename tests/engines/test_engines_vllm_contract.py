@@ -17,7 +17,7 @@ from test_engines_contract import MAX_LEN, STOP, TRIALS, drain, request
 from journeyman.engines import Engine, Sampling, TurnRequest, TurnResult
 from journeyman.engines.vllm import VllmEngine
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(autouse=True)

@@ -57,7 +57,7 @@ def test_holm_matches_the_reference():
     assert holm([]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_equals_statsmodels_in_input_order(p_values):

@@ -164,7 +164,7 @@ SMALL = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_run_stops_at_the_first_step_that_fails_reports_it_and_exits_with_1(tmp_path: Path) -> None:
     tables = [
         f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())

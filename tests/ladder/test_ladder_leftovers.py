@@ -53,6 +53,7 @@ def processes_of(root: Path) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_killed_run_and_its_worker_leave_nothing_once_the_same_command_runs_again(
     tmp_path: Path, recipe_at: Callable[..., QuickstartRecipe], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ import pytest
 from journeyman.ladder.report.timeless import without_time
 from journeyman.ladder.report.write import read_report
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 RECIPE = """
 [worlds]

@@ -106,6 +106,7 @@ def test_a_server_killed_in_mid_call_costs_an_error_and_less_than_two_seconds(pl
     assert tools.num_reconnects == {"plain": 1}
 
 
+@pytest.mark.thorough
 def test_a_standby_takes_over_from_a_server_that_is_slow_to_start(journal):
     slow = (
         f"import time, runpy, sys; time.sleep(2); sys.argv = [{PLAIN!r}, {str(journal)!r}]; runpy.run_path({PLAIN!r})"
@@ -180,6 +181,7 @@ def test_a_server_that_keeps_dying_is_given_up(plain):
         tools.call("echo", {})
 
 
+@pytest.mark.thorough
 def test_servers_that_cannot_be_reached_fail_the_start_and_are_all_named(journal):
     broken = {
         "absent": {"command": "no-such-program"},

@@ -180,7 +180,7 @@ def chaos(
     assert left_of(plan) == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_sixty_trials_under_faults_and_kills_end_in_one_row_each_and_leave_nothing(
     prepared: Workshop, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ def words_of(prepared: Workshop, tasks: Path, out: Path, *more: str) -> list[str
     return ["trials", "run", str(tasks), "--out", str(out), *waive, *more]
 
 
+@pytest.mark.thorough
 def test_a_detached_run_is_listed_killed_resumed_and_ends_with_one_row_per_trial(
     prepared: Workshop, tmp_path: Path
 ) -> None:

@@ -105,6 +105,7 @@ def check(run: Path, calls: dict[str, int], admitted: set[str]) -> None:
     assert [row for row in taken_in if row.trial_id in admitted] == [r for r in grown if r.trial_id in admitted]
 
 
+@pytest.mark.thorough
 def test_no_acknowledged_call_or_trial_is_lost_when_one_of_four_writers_is_killed(tmp_path: Path) -> None:
     calls, admitted = kill_one_of_four(tmp_path, kills=3, seed=1)
     assert len({trial_id.split("/")[0] for trial_id in calls}) == 4
