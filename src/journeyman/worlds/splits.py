@@ -52,3 +52,49 @@ def refuse_shared_content(tasks: Iterable[Task]) -> None:
                 task.id,
                 f"has the same world files as {first.id}, but {task.split!r} and {first.split!r} must not share",
             )
+
+
+HELD_OUT_FAMILIES: frozenset[str] = frozenset({"IB8", "CL8", "MC6", "S2", "C2"})
+"""Families of office tasks that only ``test`` has: a score on them says what carried over to work never seen."""
+
+OFFICE_TURN = ("train", "train", "train", "dev", "train", "train", "test")
+"""Splits of office worlds in the order in which they are built, over and over."""
+
+
+def office_worlds(count: int, split: str = "") -> list[tuple[str, int]]:
+    """(split, index) of the first worlds of a build; more worlds only add to the end.
+
+    Args:
+        count: how many.
+        split: all of this split; empty draws them in the proportion of ``OFFICE_TURN``.
+
+    Raises:
+        InputError: no such split.
+    """
+    if split and split not in SPLITS:
+        raise InputError("split", f"{split!r} is unknown", allowed=", ".join(SPLITS))
+    if split:
+        return [(split, index) for index in range(count)]
+    seen = dict.fromkeys(SPLITS, 0)
+    found = []
+    for number in range(count):
+        name = OFFICE_TURN[number % len(OFFICE_TURN)]
+        found.append((name, seen[name]))
+        seen[name] += 1
+    return found
+
+
+def families_of(split: str, families: Iterable[str]) -> list[str]:
+    """The families a split may have: those that are held out are the test's alone."""
+    return [family for family in families if split == "test" or family not in HELD_OUT_FAMILIES]
+
+
+def refuse_held_out(tasks: Iterable[Task]) -> None:
+    """Make sure that no family that is held out for ``test`` is trained or tuned on.
+
+    Raises:
+        InputError: names the first task that breaks it.
+    """
+    for task in tasks:
+        if task.family in HELD_OUT_FAMILIES and task.split != "test":
+            raise InputError(task.id, f"family {task.family} is held out for test, the task is of {task.split!r}")

@@ -22,9 +22,9 @@ from journeyman.worlds.gates import (
     g11_hostile,
     g12_ladder,
 )
-from journeyman.worlds.gates.protocol import Case, Evidence, Gate, Report, Subject
+from journeyman.worlds.gates.protocol import Case, Evidence, Executed, Gate, Report, Subject
 
-__all__ = ["GATES", "Case", "Evidence", "Gate", "Report", "Subject", "cases_of", "report_of"]
+__all__ = ["GATES", "Case", "Evidence", "Executed", "Gate", "Report", "Subject", "cases_of", "report_of"]
 
 GATES: dict[str, Gate] = {
     gate.id: gate

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from journeyman.digest import tree_sha256
 from journeyman.seeds import stream
 from journeyman.tasks.verdict import Verdict
 from journeyman.worlds.template import Bound, Template
@@ -162,19 +161,6 @@ class Report:
             "oracle_calls": self.calls,
             "kill_rate": self.kill_rate,
         }
-
-
-def fingerprint(subject: Subject) -> str:
-    """Digest of what a task shows and expects, and of its right deliverable."""
-    bound = subject.bound
-    return tree_sha256(
-        {
-            "instruction": bound.instruction.encode(),
-            "answer": repr(bound.answer).encode(),
-            "checks": repr([check.as_json() for check in bound.checks]).encode(),
-            **{f"files/{name}": data for name, data in subject.write(bound.answer).items()},
-        }
-    )
 
 
 def unless_scored(name: str, verdict: Verdict | None) -> str:

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 
 from journeyman.worlds.template import Bound
 
@@ -25,8 +26,13 @@ def hostile(bound: Bound) -> Iterator[tuple[str, dict[str, bytes]]]:
 
 
 def _bomb(name: str) -> bytes:
-    """A small container that claims to unpack to gigabytes; a long repetition where the format is no container."""
-    if name.rpartition(".")[2] not in ("xlsx", "docx", "pptx"):
+    return _bomb_of(name.rpartition(".")[2])
+
+
+@cache
+def _bomb_of(suffix: str) -> bytes:
+    """A small container that unpacks to far more; a long repetition where the format is no container."""
+    if suffix not in ("xlsx", "docx", "pptx"):
         return json.dumps({"a": "0" * 900_000}).encode()
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -1,0 +1,69 @@
+"""Everything the gates want to know about one task: gradings in the shared verifier, the oracle through tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from journeyman.tasks.task import Task
+from journeyman.tasks.verdict import Verdict
+from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.trials.worldgates.solving import WorldDesk
+from journeyman.worlds.content import unmarked
+from journeyman.worlds.gates import Evidence, Executed, Report, Subject, cases_of, report_of
+from journeyman.worlds.gates.g02_solvable import FILES
+from journeyman.worlds.office import Office
+from journeyman.worlds.variants.baselines import Texts
+
+
+def texts_of(office: Office) -> Texts:
+    """What can be read in each file of a world, from its plan: what the files say without parsing them again."""
+    texts = {path: "\n".join(_words(document.content)) for path, document in office.documents.items()}
+    texts |= {f"apps/{path}": data.decode("utf-8", "replace") for path, data in office.apps.items()}
+    return Texts.of({path: unmarked(text)[0] for path, text in sorted(texts.items())})
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, bool) or value is None:
+        return []
+    if isinstance(value, int | float):
+        return [str(value)]
+    if is_dataclass(value):
+        return [word for field in fields(value) for word in _words(getattr(value, field.name))]
+    if isinstance(value, Mapping):
+        return [word for one in value.values() for word in _words(one)]
+    if isinstance(value, Sequence):
+        return [word for one in value for word in _words(one)]
+    return []
+
+
+def examine(
+    subject: Subject,
+    task: Task,
+    verifier: BatchVerifier,
+    desk: WorldDesk | None,
+    *,
+    rebuilt: bool | None = None,
+    twins: Sequence[str] = (),
+) -> Report:
+    """Run every gate on one task.
+
+    Args:
+        task: the written directory; its tests are what grades.
+        verifier: shared by all tasks of this worker.
+        desk: tools on the task's world; None leaves the oracle from files out, which G2's count then shows.
+        rebuilt, twins: see ``Evidence``.
+
+    Raises:
+        SystemFault: a sandbox or the tools' program broke.
+    """
+    executed: Executed | None = None if desk is None else desk.solve(subject.template, subject.bound)
+    cases = cases_of(subject)
+    items = [GradeItem(case.name, task, case.files) for case in cases]
+    if executed is not None and not executed.problem:
+        items.append(GradeItem(FILES, task, executed.files))
+    verdicts: dict[str, Verdict] = dict(zip((item.trial_id for item in items), verifier.grade(items), strict=True))
+    return report_of(subject, Evidence(verdicts, executed, rebuilt, tuple(twins)))

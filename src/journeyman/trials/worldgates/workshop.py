@@ -1,0 +1,201 @@
+"""What one worker keeps between worlds (a warm verifier, environments), and how it makes one world with it."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from journeyman.digest import canonical_json
+from journeyman.sandbox import PROVIDERS
+from journeyman.tasks.task import load_task
+from journeyman.tasks.verify import BatchVerifier
+from journeyman.tools.workbench import tools_environment
+from journeyman.trials.worldgates.grading import examine, texts_of
+from journeyman.trials.worldgates.solving import WorldDesk
+from journeyman.worlds.binding import Place, Refusals, candidates, places_of
+from journeyman.worlds.dedupe import Sketch, sketch_of, twins
+from journeyman.worlds.gates import Evidence, Report, Subject, report_of
+from journeyman.worlds.office import Office, make_office
+from journeyman.worlds.package import write_layer, write_program, write_task
+from journeyman.worlds.template import Bound, Template
+from journeyman.worlds.variants.baselines import Texts
+from journeyman.worlds.verify import verifier_environment
+
+if TYPE_CHECKING:
+    from journeyman.trials.worldgates.building import Order
+
+LABEL = "worlds"
+SANDBOX_GATES = ("G2", "G3", "G4", "G5", "G6", "G8", "G11", "G12")
+"""Gates that say nothing when nothing was graded."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """One world with the tasks that passed, in a staging directory.
+
+    Attributes:
+        world_id, layer: which world, and where its layer lies.
+        task_ids: below ``tasks/`` of the staging directory.
+        refusals: what was passed over.
+        facts: counts for statistics, equal in every build.
+        cost: CPU seconds by part, not equal.
+    """
+
+    world_id: str
+    layer: Path
+    task_ids: tuple[str, ...]
+    refusals: Refusals
+    facts: Mapping[str, Any]
+    cost: Mapping[str, float]
+
+
+class Workshop:
+    """A context manager: a verifier that stays warm over all worlds of a worker.
+
+    Args:
+        environments: directory of sandbox environments.
+        waive: limits that may stay unenforced.
+        with_sandboxes: False for static gates only.
+
+    Raises:
+        EnvironmentMissing: there is no sandbox here, or a library is missing.
+    """
+
+    def __init__(self, environments: Path, waive: frozenset[str], *, with_sandboxes: bool = True) -> None:
+        self._waive = waive
+        self._verifier: BatchVerifier | None = None
+        if with_sandboxes:
+            self._provider = PROVIDERS["bwrap"]()
+            self._tools = tools_environment(environments)
+            environment = verifier_environment(environments)
+            self._verifier = BatchVerifier(self._provider, environment, LABEL, waive=waive, one_batch=True)
+
+    def __enter__(self) -> Workshop:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the verifier's sandbox."""
+        verifier, self._verifier = self._verifier, None
+        if verifier is not None:
+            verifier.close()
+
+    def world(self, order: Order, position: int, split: str, index: int, staging: Path) -> Made:
+        """Make a world and the tasks of its places, each judged by every gate; what fails is drawn anew."""
+        clock = Clock()
+        office = make_office(order.seed, split, index)
+        layer = write_layer(office, staging / "layers")
+        program = write_program(staging)
+        clock.lap("world_s")
+        rebuilt = None if self._verifier is None else make_office(order.seed, split, index).digest == office.digest
+        clock.lap("rebuild_s")
+        bench = Bench(order, office, layer, program, staging, texts_of(office), rebuilt)
+        refusals = Refusals()
+        kept: list[Report] = []
+        sketches: list[Sketch] = []
+        places = places_of(order.worlds, order.tasks, position, index)
+        desk = None if self._verifier is None else self._desk(layer, office)
+        try:
+            for place in places:
+                report = self._fill(bench, place, desk, refusals, sketches)
+                if report is not None:
+                    kept.append(report)
+        finally:
+            if desk is not None:
+                desk.__exit__(None, None, None)
+        clock.lap("tasks_s")
+        facts = {"places": len(places), "files": len(office.files), "traps": sorted({p.trap for p in office.planted}),
+                 "industry": office.industry, "style": office.style}  # fmt: skip
+        return Made(office.id, layer, tuple(report.task_id for report in kept), refusals, facts, clock.laps)
+
+    def _desk(self, layer: Path, office: Office) -> WorldDesk:
+        return WorldDesk(layer, self._provider, self._tools, LABEL, today=office.today, waive=self._waive)
+
+    def _fill(
+        self, bench: Bench, place: Place, desk: WorldDesk | None, refusals: Refusals, sketches: list[Sketch]
+    ) -> Report | None:
+        """The first candidate of a place that passes; None when none does."""
+        seen = bench.instructions
+        for task_id, template, bound in candidates(
+            bench.order.seed, bench.office, place, bench.templates, refusals, seen
+        ):
+            report = self._judged(bench, place, task_id, template, bound, desk, sketches)
+            if report.is_publishable:
+                seen.add(bound.instruction)
+                sketches.append(sketch_of(task_id, bound))
+                return report
+            for line in report.refusals():
+                refusals.note(bound.template, line[:300])
+            bench.remove(task_id)
+        return None
+
+    def _judged(
+        self, bench: Bench, place: Place, task_id: str, template: Template, bound: Bound, desk: WorldDesk | None,
+        sketches: list[Sketch],
+    ) -> Report:  # fmt: skip
+        order, office = bench.order, bench.office
+        directory = bench.staging / "tasks" / task_id
+        origin = {"seed": order.seed, "split": office.split, "index": place.world_index, "number": place.number}
+        write_task(office, template, bound, directory, bench.layer, bench.program, origin)
+        subject = Subject(order.seed, task_id, office, template, bound, bench.texts)
+        alike = twins([*sketches, sketch_of(task_id, bound)]).get(task_id, [])
+        report = bench.without_sandbox(report_of(subject, Evidence(rebuilt=bench.rebuilt, twins=alike)))
+        if self._verifier is not None and report.is_publishable:  # what is refused at a glance need not be graded
+            task = load_task(directory)
+            report = examine(subject, task, self._verifier, desk, rebuilt=bench.rebuilt, twins=alike)
+        (directory / "tests" / "gates.json").write_bytes(canonical_json(report.as_json()))
+        return report
+
+
+class Bench:
+    """One world under construction. State: instructions it has already."""
+
+    def __init__(
+        self, order: Order, office: Office, layer: Path, program: Path, staging: Path, texts: Texts,
+        rebuilt: bool | None,
+    ) -> None:  # fmt: skip
+        from journeyman.worlds.templates import TEMPLATES
+
+        self.order, self.office, self.layer, self.program, self.staging = order, office, layer, program, staging
+        self.texts, self.rebuilt = texts, rebuilt
+        wanted = order.templates or tuple(TEMPLATES)
+        self.templates = {name: TEMPLATES[name] for name in TEMPLATES if name in wanted}
+        self.instructions: set[str] = set()
+
+    def remove(self, task_id: str) -> None:
+        """Forget a task that was refused."""
+        import shutil
+
+        shutil.rmtree(self.staging / "tasks" / task_id, ignore_errors=True)
+
+    def without_sandbox(self, report: Report) -> Report:
+        """A report whose ungraded gates found nothing and say that they looked at nothing."""
+        findings = {gate: () if gate in SANDBOX_GATES else found for gate, found in report.findings.items()}
+        counts = {gate: 0 if gate in SANDBOX_GATES else count for gate, count in report.counts.items()}
+        return Report(report.task_id, report.template, findings, counts, {}, None, None)
+
+
+class Clock:
+    """CPU seconds of this process and its ended children, lap by lap. State: when the last lap ended."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = self._now()
+
+    def lap(self, name: str) -> None:
+        """End a lap."""
+        now = self._now()
+        self.laps[name] = round(now - self._last, 3)
+        self._last = now
+
+    def _now(self) -> float:
+        own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime

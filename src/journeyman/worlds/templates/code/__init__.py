@@ -1,0 +1,1 @@
+"""Templates of code and data."""

@@ -1,0 +1,106 @@
+"""What solvers share: calls of the agent's tools as small generators, and texts that they answer read as values.
+
+A generator here is used with ``yield from`` and gives back what it found. Only tool calls are yielded, so a solver sees
+nothing that an agent could not see.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from journeyman.worlds.drafting import save_text, save_workbook
+from journeyman.worlds.template import Lost, ToolCall
+
+Reading = Generator[ToolCall, str, Any]
+
+PLAIN = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
+
+LINES_PER_LOOK = 110
+"""Lines of a text file per call, below what one answer shows."""
+
+
+def shell(code: str) -> Reading:
+    """Output of a command line. Raises Lost when it fails."""
+    answer = json.loads((yield ToolCall("code_exec", {"code": code})))
+    if not answer["success"]:
+        raise Lost(f"{code[:80]}: {answer['output'][:200]}")
+    return answer["output"]
+
+
+def list_files(pattern: str, under: str = "") -> Reading:
+    """Paths of files whose name matches a shell pattern, sorted."""
+    output = yield from shell(f"find ./{under} -type f -iname '{pattern}' | sort")
+    return [line.removeprefix("./").lstrip("/") for line in output.splitlines() if line.strip()]
+
+
+def text_lines(path: str) -> Reading:
+    """All lines of a text file, a look at a time."""
+    lines: list[str] = []
+    while True:
+        first = len(lines) + 1
+        output = yield from shell(f"sed -n '{first},{first + LINES_PER_LOOK - 1}p' '{path}'")
+        found = output.split("\n")
+        found = found[:-1] if found and found[-1] == "" else found
+        lines += found
+        if len(found) < LINES_PER_LOOK:
+            return [line.rstrip("\r") for line in lines]
+
+
+def csv_records(path: str) -> Reading:
+    """Records of a csv file by the names of its columns."""
+    lines = yield from text_lines(path)
+    text = "\n".join(lines).lstrip("\ufeff")
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
+
+
+def search(query: str, most: int = 10, path: str = "/") -> Reading:
+    """Hits of the full-text search: path, place and words around, as the tool gives them."""
+    arguments = {"query": query, "max_results": most, "path": path}
+    text = yield ToolCall("search_world", arguments)
+    return text
+
+
+def tab(path: str, index: int = 0, cells: str = "", *, formulas: bool = False) -> Reading:
+    """Cells of a sheet as {address: text}; formulas begin with ``=`` when they are asked for."""
+    arguments: dict[str, Any] = {"file_path": path, "tab_index": index, "max_rows": 400, "include_formulas": formulas}
+    if cells:
+        arguments["cell_range"] = cells
+    text = yield ToolCall("spreadsheets_read_tab", arguments)
+    return text
+
+
+def number(text: Any) -> float:
+    """A number as people and programs write it. Raises Lost when there is none."""
+    from journeyman.documents.amounts import NotAnAmount, parse
+
+    if PLAIN.fullmatch(str(text)):
+        return float(text)
+    try:
+        return float(parse(str(text)).value)
+    except (NotAnAmount, ValueError) as error:
+        raise Lost(f"no number: {text!r}") from error
+
+
+def deliver_workbook(name: str, sheets: Sequence[dict[str, Any]]) -> Reading:
+    """Leave a workbook where deliverables belong."""
+    return (yield save_workbook(name, sheets))
+
+
+def deliver_text(name: str, data: bytes) -> Reading:
+    """Leave a text file where deliverables belong. Raises Lost when it could not be written."""
+    answer = json.loads((yield save_text(name, data)))
+    if not answer["success"]:
+        raise Lost(str(answer["output"])[:200])
+    return answer["output"]
+
+
+def words_between(text: str, start: str, end: str = "\n") -> str:
+    """What stands between two marks; empty when the first is not there."""
+    match = re.search(re.escape(start) + r"(.*?)" + re.escape(end), text + end, re.DOTALL)
+    return match[1].strip() if match else ""

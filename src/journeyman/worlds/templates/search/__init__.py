@@ -1,0 +1,1 @@
+"""Templates of search over a world."""
