@@ -6,7 +6,21 @@ import json
 from collections.abc import Callable
 
 from journeyman.worlds.draft import Draft
-from journeyman.worlds.events import billing, closing, contracts, reports
+from journeyman.worlds.events import (
+    bids,
+    billing,
+    capital,
+    closing,
+    consulting,
+    contracts,
+    dataroom,
+    engineering,
+    models,
+    peers,
+    personnel,
+    reports,
+    terms,
+)
 from journeyman.worlds.truth.store import Row
 
 EMITTERS: dict[str, Callable[[Draft, Row], None]] = {
@@ -15,6 +29,26 @@ EMITTERS: dict[str, Callable[[Draft, Row], None]] = {
     "amendment executed": contracts.amendment_executed,
     "credit agreement signed": contracts.credit_agreement_signed,
     "facility amended": contracts.facility_amended,
+    "process launched": bids.process_launched,
+    "bid received": bids.bid_received,
+    "comparables drawn": peers.comparables_drawn,
+    "models built": models.models_built,
+    "cap table confirmed": capital.cap_table_confirmed,
+    "shares issued": capital.shares_issued,
+    "terms agreed": terms.terms_agreed,
+    "spend extracted": consulting.spend_extracted,
+    "price study": consulting.price_study,
+    "survey closed": consulting.survey_closed,
+    "key figures reported": consulting.key_figures_reported,
+    "market studied": consulting.market_studied,
+    "interview held": consulting.interview_held,
+    "personnel exported": personnel.personnel_exported,
+    "resignation": personnel.resignation,
+    "script broken": engineering.script_broken,
+    "orders exported": engineering.orders_exported,
+    "factbook drafted": dataroom.factbook_drafted,
+    "file room opened": dataroom.file_room_opened,
+    "statement received": dataroom.statement_received,
     "quarter closed": closing.quarter_closed,
     "year reported": reports.year_reported,
     "half year reported": reports.half_reported,

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.simulate.commercial import simulate_commercial
+from journeyman.worlds.simulate.deals import simulate_deals
 from journeyman.worlds.simulate.ledger import simulate_ledger
 from journeyman.worlds.simulate.legal import simulate_legal
+from journeyman.worlds.simulate.market import simulate_market
 from journeyman.worlds.simulate.people import simulate_people
 from journeyman.worlds.simulate.reporting import simulate_reporting
 
@@ -17,6 +19,8 @@ STAGES: dict[str, Callable[[Draft], None]] = {
     "ledger": simulate_ledger,
     "reporting": simulate_reporting,
     "legal": simulate_legal,
+    "deals": simulate_deals,
+    "market": simulate_market,
 }
 """Stage -> what it adds to a draft."""
 
