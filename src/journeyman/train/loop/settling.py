@@ -1,0 +1,125 @@
+"""What a finished Group is worth: errors leave before the baseline, then it is ready or filtered with a reason.
+
+A broken trial never becomes a reward of 0, and it does not take its Group with it unless too few are left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from journeyman.errors import InputError
+from journeyman.train.advantages import group_advantages
+from journeyman.train.loop.protocol import FinishedTrial, GroupOrder
+from journeyman.train.protocol import TrainRow
+from journeyman.train.switches import Switches, kept_rows, length_penalties
+
+
+@dataclass(frozen=True)
+class GroupRule:
+    """When a Group counts.
+
+    Attributes:
+        min_valid: trials with a valid reward below which a Group is filtered; None: half of them, at least 2.
+        keep_uniform: a Group whose rewards are all equal is kept, though it has no gradient.
+    """
+
+    min_valid: int | None = None
+    keep_uniform: bool = False
+
+    def needed(self, trials: int) -> int:
+        """Valid trials a Group of that size needs."""
+        return max(2, math.ceil(trials / 2)) if self.min_valid is None else self.min_valid
+
+
+@dataclass(frozen=True)
+class SettledGroup:
+    """A Group whose trials have all ended.
+
+    Attributes:
+        order: what was asked for.
+        trials: all of them, in order of sample.
+        oldest, newest: versions of its sampled tokens.
+        reason: why it is filtered, or "" when it is ready.
+        difficulty: 1 - mean of the valid rewards; NaN without any.
+    """
+
+    order: GroupOrder
+    trials: tuple[FinishedTrial, ...]
+    oldest: int
+    newest: int
+    reason: str
+    difficulty: float
+    errors: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def valid(self) -> list[FinishedTrial]:
+        """Trials with a valid reward."""
+        return [trial for trial in self.trials if trial.reward is not None]
+
+    @property
+    def tokens(self) -> int:
+        """Sampled tokens of its valid trials."""
+        return sum(trial.num_sampled for trial in self.valid)
+
+
+def settle(order: GroupOrder, trials: Sequence[FinishedTrial], rule: GroupRule) -> SettledGroup:
+    """Judge a Group.
+
+    Raises:
+        InputError: a trial is missing or there twice, or a reward is not finite.
+    """
+    ordered = tuple(sorted(trials, key=lambda trial: trial.sample))
+    if [trial.sample for trial in ordered] != list(range(order.trials)):
+        raise InputError(f"group {order.position}", f"has samples {[t.sample for t in ordered]}", allowed="each once")
+    valid = [trial for trial in ordered if trial.reward is not None]
+    rewards = np.array([trial.reward for trial in valid], dtype=np.float64)
+    if not np.isfinite(rewards).all():
+        raise InputError(f"group {order.position}", f"has rewards {rewards.tolist()}", allowed="finite numbers")
+    errors = Counter(trial.cause for trial in ordered if trial.reward is None)
+    reason = ""
+    if len(valid) < rule.needed(order.trials):
+        reason = "too_few_valid"
+    elif not any(trial.num_sampled for trial in valid):
+        reason = "nothing_sampled"
+    elif np.ptp(rewards) == 0 and not rule.keep_uniform:
+        reason = "zero_variance"
+    oldest = min((trial.oldest(order.version) for trial in ordered), default=order.version)
+    newest = max((int(t.versions.max(initial=order.version)) for t in ordered), default=order.version)
+    difficulty = float(1 - rewards.mean()) if len(rewards) else math.nan
+    return SettledGroup(order, ordered, oldest, newest, reason, difficulty, errors)
+
+
+def rows_of(groups: Sequence[SettledGroup], advantage: str, switches: Switches | None = None) -> list[TrainRow]:
+    """The training rows of a step: the valid trials of each Group against their own baseline.
+
+    A trial that sampled nothing (or was cut before its first token) is in the baseline but has no row; neither has one
+    that ``switches.overlong`` leaves out.
+    """
+    switches = switches or Switches()
+    rows: list[TrainRow] = []
+    for number, group in enumerate(groups):
+        valid = group.valid
+        rewards, of_group = [float(trial.reward or 0.0) for trial in valid], [0] * len(valid)
+        generated = [trial.num_sampled for trial in valid]
+        given = [_given_later(trial) for trial in valid]
+        penalties = length_penalties(rewards, of_group, generated, given, switches.length_penalty)
+        advantages = group_advantages(advantage, rewards, of_group, penalties=penalties)
+        found = [
+            TrainRow(trial.ids, trial.mask, trial.logprobs, float(a), number)
+            for trial, a in zip(valid, advantages, strict=True)
+        ]
+        trained = [i for i, trial in enumerate(valid) if trial.num_sampled]
+        cut = [str(valid[i].facts.get("stop_reason", "")).startswith("limit.") for i in trained]
+        rows += kept_rows([found[i] for i in trained], cut, switches)
+    return rows
+
+
+def _given_later(trial: FinishedTrial) -> int:
+    """Tokens given to a trial after its prompt: tool results and the like."""
+    sampled = np.flatnonzero(trial.mask)
+    return len(trial.ids) - int(sampled[0]) - len(sampled) if len(sampled) else 0
