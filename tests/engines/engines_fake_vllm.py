@@ -8,9 +8,11 @@ update; spans and counters are reported as vLLM 0.32 does. Faults can be set for
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import hashlib
 import inspect
+import io
 import json
 import socket
 import threading
@@ -20,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 import uvicorn
 from safetensors.torch import load_file
@@ -33,7 +36,16 @@ Fault = Literal["500", "hang", "broken"]
 PARAMS = {
     *("max_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty"),
     *("frequency_penalty", "seed", "stop_token_ids", "ignore_eos", "logprobs", "detokenize"),
+    "routed_experts_prompt_start",
 }
+EXPERTS, LAYERS, PER_TOKEN = 300, 3, 2
+"""A mixture as the server of ``tells_experts`` reports it; ids above 255 need two bytes."""
+
+
+def routing(ids: list[int]) -> np.ndarray:
+    """Experts of each token, uint16 [tokens, LAYERS, PER_TOKEN]: made from id and position, as no other token's are."""
+    at = np.arange(len(ids))[:, None] * 7 + np.asarray(ids)[:, None]
+    return ((at[:, :, None] + np.arange(LAYERS * PER_TOKEN)) % EXPERTS).reshape(-1, LAYERS, PER_TOKEN).astype(np.uint16)
 
 
 class Row:
@@ -51,6 +63,14 @@ class Row:
         self.ended = asyncio.Event()
         self.reason = ""
 
+    def experts(self) -> str | None:
+        """``routed_experts`` as vLLM writes it: rows of what was fed, from ``routed_experts_prompt_start`` on."""
+        fed = (self.prompt + self.sampled)[:-1]
+        start = self.params.get("routed_experts_prompt_start", 0)
+        sink = io.BytesIO()
+        np.save(sink, routing(fed)[start:])
+        return base64.b64encode(sink.getvalue()).decode() if self.sampled else None
+
     def end(self, reason: str) -> None:
         self.reason = self.reason or reason
         self.ended.set()
@@ -67,7 +87,8 @@ class Row:
 
 
 class FakeVllm:
-    """The server; ``faults`` by path, ``missing`` paths, ``seen`` requests, ``stale_head`` plants trap T1.
+    """The server; ``faults`` by path, ``missing`` paths, ``seen`` requests, ``stale_head`` plants trap T1,
+    ``tells_experts`` reports those of a mixture.
 
     Args:
         model: a transformers causal language model; a copy is served.
@@ -82,7 +103,7 @@ class FakeVllm:
         self.cache_word = "cache" if "cache" in known else "past_key_values"
         self.faults: dict[str, Fault] = {}
         self.seen: list[tuple[str, dict[str, str], Any]] = []
-        self.stale_head = False
+        self.stale_head = self.tells_experts = False
         self.label, self.updating, self.pause_mode = "default", False, ""
         self.rows: list[Row] = []
         self.prefixes: list[tuple[str | None, list[int], Any]] = []
@@ -177,6 +198,8 @@ class FakeVllm:
     def answer(self, row: Row, rest: dict[str, Any]) -> Response:
         usage = {"prompt_tokens": len(row.prompt), "prompt_tokens_details": {"cached_tokens": row.cached}}
         choice = {"index": 0, "token_ids": row.sampled, "finish_reason": row.reason, **rest}
+        if self.tells_experts:
+            choice["routed_experts"] = row.experts()
         return JSONResponse({"choices": [choice], "usage": usage})
 
     async def run(self, request: Request, row: Row) -> Row:

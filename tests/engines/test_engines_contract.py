@@ -18,7 +18,7 @@ from journeyman.engines import (
     TurnResult,
     WeightSpan,
 )
-from journeyman.errors import SystemFault
+from journeyman.errors import InputError, SystemFault
 
 STOP = 2
 MAX_LEN = 64
@@ -278,6 +278,28 @@ def test_usage_counts_what_is_held_and_what_was_computed(engine: Engine) -> None
     assert usage.tokens <= usage.capacity
     engine.release(TRIALS[0])
     assert engine.usage().tokens == 0
+
+
+@pytest.mark.parametrize("asked", [{"top_logprobs": 2}, {"routed_experts": True}])
+def test_what_an_engine_cannot_tell_is_refused_before_anything_is_changed(
+    engine: Engine, asked: dict[str, Any]
+) -> None:
+    (word,) = asked
+    if word in engine.capabilities:
+        pytest.skip(f"this engine tells {word}")
+    with pytest.raises(InputError, match=f"sampling.{word}"):
+        engine.submit(TurnRequest(TRIALS[0], [4, 5, 6], 1, Sampling(8, 1.0, frozenset({STOP}), **asked)))
+    (result,) = engine.generate([TurnRequest(TRIALS[0], [4, 5, 6], 1, Sampling(8, 1.0, frozenset({STOP})))])
+    assert result.ids
+
+
+def test_a_closed_engine_says_so_and_closing_twice_is_nothing(engine: Engine) -> None:
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineError, match="submit after close"):
+        engine.submit(TurnRequest(TRIALS[0], [4, 5, 6], 1, Sampling(8, 1.0, frozenset({STOP}))))
+    with pytest.raises(EngineError, match="step after close"):
+        engine.step()
 
 
 def test_spans_that_leave_a_token_out_or_go_back_cannot_be_made() -> None:

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from engines_fake_vllm import FakeVllm, serving
+from engines_fake_vllm import FakeVllm, routing, serving
 
 from journeyman.engines import EngineError, Sampling, TurnRequest, TurnResult
+from journeyman.engines.experts import unpacked
 from journeyman.engines.vllm import Prove, VllmEngine
 from journeyman.engines.vllm.replica import read_metrics
 from journeyman.engines.vllm.wire import seed_of, version_of
-from journeyman.errors import EnvironmentMissing
+from journeyman.errors import EnvironmentMissing, InputError
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 STOP = 2
 
@@ -408,3 +409,49 @@ def test_counters_are_read_from_the_text_format() -> None:
     text += 'vllm:cache_config_info{block_size="128",num_gpu_blocks="8192",x="None"} 1.0\n'
     assert read_metrics(text)["vllm:a_total"] == 5
     assert read_metrics(text)["kv_capacity"] == 1_048_576
+
+
+@pytest.mark.parametrize("missing", [set(), {"/inference/v1/generate"}])
+def test_the_experts_of_a_mixture_are_told_once_per_token_of_the_context(model: Any, missing: set[str]) -> None:
+    fake = FakeVllm(model, token_s=0.002, missing=missing)
+    fake.tells_experts = True
+    sampling = Sampling(8, 1.0, frozenset(), routed_experts=True)
+    with fleet(fake) as engine:
+        assert "routed_experts" in engine.capabilities
+        context: list[int] = []
+        rows = []
+        for appended in ([4, 5, 6], [7], [8, 9]):
+            (result,) = engine.generate([TurnRequest("t", appended, len(context), sampling)])
+            context += [*appended, *result.ids]
+            assert result.routed_experts is not None
+            rows.append(unpacked(result.routed_experts))
+        whole = np.concatenate(rows)
+        assert whole.dtype == np.uint16
+        assert np.array_equal(whole, routing(context[:-1]))
+        (plain,) = engine.generate([turn("other")])
+        assert plain.routed_experts is None
+        _, _, body = fake.seen[-1]
+        sent = body.get("sampling_params", body)
+        assert sent["routed_experts_prompt_start"] == 3  # nothing of the prompt travels for a turn that did not ask
+
+
+def test_experts_of_a_turn_that_was_cut_go_on_where_it_ended(model: Any) -> None:
+    fake = FakeVllm(model, token_s=0.02)
+    fake.tells_experts = True
+    sampling = Sampling(40, 1.0, frozenset(), routed_experts=True)
+    with fleet(fake) as engine:
+        engine.submit(TurnRequest("t", [4, 5, 6], 1, sampling))
+        time.sleep(0.3)
+        part = engine.cancel("t")
+        assert part is not None and part.routed_experts is not None and 0 < len(part.ids) < 40
+        (rest,) = engine.generate([TurnRequest("t", [], 1, Sampling(4, 1.0, frozenset(), routed_experts=True), 9)])
+        assert rest.routed_experts is not None
+        whole = np.concatenate([unpacked(part.routed_experts), unpacked(rest.routed_experts)])
+        assert np.array_equal(whole, routing([4, 5, 6, *part.ids, *rest.ids][:-1]))
+
+
+def test_experts_that_no_server_reports_are_refused_with_what_to_do(model: Any) -> None:
+    with fleet(FakeVllm(model)) as engine:
+        asked = TurnRequest("t", [4, 5, 6], 1, Sampling(4, 1.0, frozenset(), routed_experts=True))
+        with pytest.raises(InputError, match="--enable-return-routed-experts"):
+            engine.submit(asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from journeyman.deadline import Deadline
+from journeyman.engines.checks import check_asked_for, check_distinct, check_same_trial
 from journeyman.engines.errors import EngineError
 from journeyman.engines.protocol import Engine, Respond, TurnRequest, TurnResult
 
@@ -31,7 +32,7 @@ def converse(engine: Engine, requests: Sequence[TurnRequest], respond: Respond, 
         while under_way:
             ended = _step(engine, deadline)
             for result in ended:
-                _check_asked_for(result, under_way)
+                check_asked_for(result, under_way)
                 following = respond(result)
                 if following is None:
                     under_way.discard(result.trial)
@@ -62,7 +63,7 @@ def generate(engine: Engine, requests: Sequence[TurnRequest], *, idle_s: float =
         while len(results) < len(requests):
             ended = _step(engine, deadline)
             for result in ended:
-                _check_asked_for(result, asked_for)
+                check_asked_for(result, asked_for)
                 results[result.trial] = result
             if ended:
                 deadline = Deadline.after(idle_s, "a turn")
@@ -79,27 +80,7 @@ def _step(engine: Engine, deadline: Deadline) -> list[TurnResult]:
     return engine.step(min(STEP_S, max(deadline.remaining_s, 0.001)))
 
 
-def _check_asked_for(result: TurnResult, trials: set[str]) -> None:
-    if result.trial not in trials:
-        raise EngineError(f"a turn of trial {result.trial!r} ended that this call did not ask for")
-
-
 def release_all(engine: Engine, requests: Sequence[TurnRequest]) -> None:
     """Release the trial of every request."""
     for request in requests:
         engine.release(request.trial)
-
-
-def check_distinct(requests: Sequence[TurnRequest]) -> None:
-    """Raise EngineError when two requests of one call name the same trial."""
-    seen: set[str] = set()
-    for request in requests:
-        if request.trial in seen:
-            raise EngineError(f"trial {request.trial!r} occurs twice in one call")
-        seen.add(request.trial)
-
-
-def check_same_trial(result: TurnResult, following: TurnRequest) -> None:
-    """Raise EngineError when a turn is answered with a request of another trial."""
-    if following.trial != result.trial:
-        raise EngineError(f"a turn of trial {result.trial!r} was answered for trial {following.trial!r}")

@@ -52,7 +52,7 @@ class Sampling:
             in (0, 1], 1 keeps all.
         top_k: after the temperature, keep the k most probable tokens; 0 keeps all. Applied before ``top_p``.
         top_logprobs: also report the logprobs of that many most probable tokens at each position.
-        routed_experts: also report which experts of a mixture each token was routed to.
+        routed_experts: also report which experts of a mixture of experts each token was routed to.
     """
 
     max_new_tokens: int
@@ -151,8 +151,9 @@ class TurnResult:
         spans: the version of every token: contiguous from 0 to ``len(ids)``, versions never going back. Left out, it
             is one span of ``version``.
         top_logprobs, kept: when asked for and there is something to tell.
-        routed_experts: the experts of each token but the last fed, zlib of a ``.npy`` uint8 or uint16
-            [tokens, layers, experts per token]; None when not asked for or not a mixture.
+        routed_experts: rows of experts (``engines.experts``), one for each token of the context that no earlier turn
+            of the trial reported, in order, the last token sampled left out: it was not fed yet. So the rows of a
+            trial's turns, one after the other, are those of its context without its last token. None when not asked.
     """
 
     trial: str
@@ -235,7 +236,8 @@ class Engine(Protocol):
         """Hand a turn in. It waits for its place and during a pause; a trial has one turn under way at most.
 
         Raises:
-            ContextOverflow: it does not fit the context. EngineError: it makes no sense. Nothing was changed.
+            ContextOverflow: it does not fit the context. EngineError: it makes no sense.
+            InputError: it asks to be told what is not among the capabilities. Nothing was changed.
         """
         ...
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from journeyman.engines import drive
-from journeyman.engines.errors import ContextOverflow, EngineError
+from journeyman.engines.checks import check_open, check_request
+from journeyman.engines.errors import EngineError
 from journeyman.engines.protocol import (
     KvMode,
     KvUsage,
@@ -40,7 +41,7 @@ class ScriptedEngine:
         self._length: dict[str, int] = {}
         self._waiting: deque[TurnRequest] = deque()
         self._aborted: set[str] = set()
-        self._paused = False
+        self._paused = self._closed = False
 
     @property
     def version(self) -> int:
@@ -55,14 +56,16 @@ class ScriptedEngine:
         return self._paused
 
     def submit(self, request: TurnRequest) -> None:
+        check_open(self._closed, "submit")
         trial = request.trial
-        if any(other.trial == trial for other in self._waiting):
-            raise EngineError(f"trial {trial!r} has a turn under way")
-        if not request.append and trial not in self._aborted:
-            raise EngineError(f"trial {trial!r} appends no token")
-        needed = self._length.get(trial, 0) + len(request.append) + request.sampling.max_new_tokens
-        if needed > self._max_len:
-            raise ContextOverflow(trial, needed, self._max_len)
+        check_request(
+            request,
+            context=self._length.get(trial, 0),
+            max_len=self._max_len,
+            under_way=any(other.trial == trial for other in self._waiting),
+            resumable=trial in self._aborted,
+            capabilities=self.capabilities,
+        )
         turn, script = self._played.get(trial, 0), self._scripts.get(trial)
         if script is None or turn >= len(script) or not script[turn]:
             raise EngineError(f"no script for turn {turn + 1} of trial {trial!r}")
@@ -70,6 +73,7 @@ class ScriptedEngine:
         self._waiting.append(request)
 
     def step(self, deadline_s: float = 60.0) -> list[TurnResult]:
+        check_open(self._closed, "step")
         if self._paused or not self._waiting:
             return []
         return [self._play(self._waiting.popleft())]
@@ -116,6 +120,7 @@ class ScriptedEngine:
         self._length.pop(trial, None)
 
     def close(self) -> None:
+        self._closed = True
         self._waiting.clear()
         self._aborted.clear()
         self._played.clear()

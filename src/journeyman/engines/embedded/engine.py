@@ -18,6 +18,7 @@ from torch import Tensor
 
 from journeyman.deadline import Deadline
 from journeyman.engines import drive
+from journeyman.engines.checks import check_open, check_request
 from journeyman.engines.embedded.adapter import read_adapter
 from journeyman.engines.embedded.batch import Batch
 from journeyman.engines.embedded.cache import KVCache
@@ -27,8 +28,8 @@ from journeyman.engines.embedded.probe import forward_logprobs
 from journeyman.engines.embedded.roster import Roster
 from journeyman.engines.embedded.shape import read_shape
 from journeyman.engines.embedded.trial import Trial
-from journeyman.engines.embedded.weights import Weights
-from journeyman.engines.errors import ContextOverflow, EngineError
+from journeyman.engines.embedded.weights import Weights, computes
+from journeyman.engines.errors import EngineError
 from journeyman.engines.protocol import (
     KvMode,
     KvUsage,
@@ -55,6 +56,8 @@ class EmbeddedEngine:
             ``layers * 2 * rows * kv_heads * max_len * head_dim`` elements.
         version: of the first weights.
         dtype, device: of weights and cache. Norms, rotations, softmax and sampling are float32 or better throughout.
+            bfloat16 on a processor without its arithmetic: the weights are rounded to it, everything else is float32,
+            which is several times as fast there and rounds less.
         prefill_tokens: new tokens per prefill pass (at least one row's); small passes stay in the processor's cache.
         kv_bytes: bound of the cache's memory; ``rows`` is lowered until the rows fit.
         kv_tokens: bound of the tokens that all rows together hold, >= max_len; beyond it trials are preempted and their
@@ -98,13 +101,14 @@ class EmbeddedEngine:
     ) -> None:
         self._device = torch.device(device)
         self.shape = read_shape(config)
+        rounded, dtype = (None, dtype) if computes(dtype, self._device) else (dtype, torch.float32)
         if kv_bytes is not None:
             row_bytes = self.shape.kv_elements_per_token * max_len * dtype.itemsize
             rows = min(rows, kv_bytes // row_bytes)
             _require_one(rows, "kv_bytes", kv_bytes, row_bytes)
         if kv_tokens is not None:
             _require_one(kv_tokens // max_len, "kv_tokens", kv_tokens, max_len)
-        self._weights = Weights(self.shape, dtype, self._device)
+        self._weights = Weights(self.shape, dtype, self._device, rounded=rounded)
         self._weights.load(state)
         cache = KVCache(self.shape, rows, max_len, dtype, self._device)
         self._decoder = Decoder(self._weights, cache, max_len)
@@ -145,16 +149,24 @@ class EmbeddedEngine:
         return self._paused
 
     def submit(self, request: TurnRequest) -> None:
-        self._refuse_closed("submit")
+        check_open(self._closed, "submit")
         trial = self._trials.get(request.trial) or Trial(request.trial)
-        self._check(request, trial)
+        check_request(
+            request,
+            context=len(trial.context),
+            max_len=self._max_len,
+            under_way=trial.turn is not None,
+            resumable=trial.was_aborted and bool(trial.context),
+            capabilities=self.capabilities,
+            vocab=self.shape.vocab,
+        )
         self._trials[request.trial] = trial
         trial.begin(request, self._version)
         self._roster.put(trial, at_once=not self._paused)
 
     def step(self, deadline_s: float = 60.0) -> list[TurnResult]:
         """One pass: a prefill of what arrived, and one token for every running row unless the prefill ended a turn."""
-        self._refuse_closed("step")
+        check_open(self._closed, "step")
         if self._paused:
             return []
         self._roster.admit()
@@ -178,7 +190,7 @@ class EmbeddedEngine:
         return results
 
     def cancel(self, trial: str) -> TurnResult | None:
-        self._refuse_closed("cancel")
+        check_open(self._closed, "cancel")
         known = self._trials.get(trial)
         if known is None or known.turn is None:
             return None
@@ -187,7 +199,7 @@ class EmbeddedEngine:
 
     def pause(self, mode: PauseMode, *, deadline_s: float = 60.0) -> list[TurnResult]:
         """As the protocol says. A ``wait`` that passes its deadline freezes what still runs, as ``keep`` does."""
-        self._refuse_closed("pause")
+        check_open(self._closed, "pause")
         ended: list[TurnResult] = []
         if self._paused:
             return ended
@@ -211,7 +223,7 @@ class EmbeddedEngine:
         self, source: WeightSource, version: int, *, kv: KvMode | None = None, deadline_s: float = 60.0
     ) -> None:
         """As the protocol says; the present adapter is dropped. Every tensor is checked before the first is copied."""
-        self._refuse_closed("update_weights")
+        check_open(self._closed, "update_weights")
         self._check_version(version)
         deadline = Deadline.after(deadline_s, f"the push of version {version}")
         try:
@@ -229,7 +241,7 @@ class EmbeddedEngine:
         Raises:
             EngineError: it does not fit; the old weights keep serving under the old version.
         """
-        self._refuse_closed("load_adapter")
+        check_open(self._closed, "load_adapter")
         self._check_version(version)
         try:
             adapter = None if path is None else read_adapter(path)
@@ -248,7 +260,7 @@ class EmbeddedEngine:
             self._roster.drop_cache()
 
     def usage(self) -> KvUsage:
-        self._refuse_closed("usage")
+        check_open(self._closed, "usage")
         batch, slots = self._batch, self._batch.slots
         held = int(slots.length[: slots.used].sum())
         return KvUsage(held, self._capacity, batch.reused, batch.prefilled, self._roster.preemptions)
@@ -262,7 +274,7 @@ class EmbeddedEngine:
             return drive.generate(self, requests)
 
     def release(self, trial: str) -> None:
-        self._refuse_closed("release")
+        check_open(self._closed, "release")
         known = self._trials.pop(trial, None)
         if known is not None:
             if known.turn is not None:
@@ -276,7 +288,7 @@ class EmbeddedEngine:
 
         Needs no cache row, so it serves as the fixed probe before and after an update.
         """
-        self._refuse_closed("forward_logprobs")
+        check_open(self._closed, "forward_logprobs")
         return forward_logprobs(self._decoder, sequences, temperature)
 
     def close(self) -> None:
@@ -285,13 +297,9 @@ class EmbeddedEngine:
         for name in ("_roster", "_batch", "_decoder", "_weights", "_trials"):
             self.__dict__.pop(name, None)
 
-    def _refuse_closed(self, what: str) -> None:
-        if self._closed:
-            raise EngineError(f"{what} after close")
-
     @contextmanager
     def _driver(self, what: str) -> Iterator[None]:
-        self._refuse_closed(what)
+        check_open(self._closed, what)
         if self._driven:
             raise EngineError(f"{what} inside a running call")
         self._driven = True
@@ -309,19 +317,6 @@ class EmbeddedEngine:
     def _check_version(self, version: int) -> None:
         if version < self._version and any(self._sampled(trial) for trial in self._trials.values()):
             raise EngineError(f"version {version} under turns that version {self._version} has begun to sample")
-
-    def _check(self, request: TurnRequest, trial: Trial) -> None:
-        if trial.turn is not None:
-            raise EngineError(f"trial {request.trial!r} has a turn under way")
-        if not request.append and not (trial.was_aborted and trial.context):
-            raise EngineError(f"trial {request.trial!r} appends no token")
-        if request.append and (min(request.append) < 0 or max(request.append) >= self.shape.vocab):
-            raise EngineError(f"trial {request.trial!r} appends an id outside the vocabulary of {self.shape.vocab}")
-        needed = len(trial.context) + len(request.append) + request.sampling.max_new_tokens
-        if needed > self._max_len:
-            raise ContextOverflow(request.trial, needed, self._max_len)
-        if request.sampling.routed_experts:
-            raise EngineError("this model is no mixture of experts: routed_experts cannot be reported")
 
 
 def _require_one(count: int, name: str, given: int, needed: int) -> None:

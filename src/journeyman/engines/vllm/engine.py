@@ -16,7 +16,8 @@ import numpy as np
 from journeyman.clock import Stopwatch
 from journeyman.deadline import Deadline
 from journeyman.engines import drive
-from journeyman.engines.errors import ContextOverflow, EngineError
+from journeyman.engines.checks import check_open, check_request
+from journeyman.engines.errors import EngineError
 from journeyman.engines.protocol import KvMode, KvUsage, PauseMode, Respond, TurnRequest, TurnResult, WeightSource
 from journeyman.engines.vllm.fleet import Fleet
 from journeyman.engines.vllm.flights import Balance, Flight, Trial, fly, result_of
@@ -78,7 +79,7 @@ class VllmEngine:
         self._flights: dict[str, Flight] = {}
         self._landed: queue.SimpleQueue[Flight] = queue.SimpleQueue()
         self._ended: deque[TurnResult] = deque()
-        self._paused = False
+        self._paused = self._closed = False
         try:
             self._fleet.connect(version, connect_s)
         except BaseException:
@@ -108,17 +109,19 @@ class VllmEngine:
         return self._paused
 
     def submit(self, request: TurnRequest) -> None:
+        check_open(self._closed, "submit")
         trial = self._trials.get(request.trial) or Trial()
-        if request.trial in self._flights:
-            raise EngineError(f"trial {request.trial!r} has a turn under way already")
-        if not request.append and not trial.aborted:
-            raise EngineError(f"trial {request.trial!r} appends no token")
-        needed = len(trial.ids) + len(request.append) + request.sampling.max_new_tokens
-        if needed > self._max_len:
-            raise ContextOverflow(request.trial, needed, self._max_len)
+        check_request(
+            request,
+            context=len(trial.ids),
+            max_len=self._max_len,
+            under_way=request.trial in self._flights,
+            resumable=trial.aborted,
+            capabilities=self.capabilities,
+        )
         trial.ids += request.append
         self._trials[request.trial] = trial
-        flight = self._flights[request.trial] = Flight(request, list(trial.ids))
+        flight = self._flights[request.trial] = Flight(request, list(trial.ids), trial.routed)
         if not self._paused:
             self._send(flight)
 
@@ -130,6 +133,7 @@ class VllmEngine:
         flight.answer.add_done_callback(lambda _: self._landed.put(flight))
 
     def step(self, deadline_s: float = 60.0) -> list[TurnResult]:
+        check_open(self._closed, "step")
         failure = self._collect(0.0 if self._paused or self._ended else deadline_s)
         if failure is not None:
             raise failure
@@ -172,6 +176,8 @@ class VllmEngine:
         trial = self._trials[name]
         self._account(trial, flight, result, answer.cached)
         trial.ids += result.ids
+        if result.routed_experts is not None:
+            trial.routed = len(trial.ids) - 1
         trial.aborted = result.finish == "abort"
         return result
 
@@ -291,6 +297,7 @@ class VllmEngine:
         self._ended = deque(result for result in self._ended if result.trial != trial)
 
     def close(self) -> None:
+        self._closed = True
         for flight in self._flights.values():
             if flight.answer is not None:
                 flight.answer.cancel()

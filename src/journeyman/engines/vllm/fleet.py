@@ -73,6 +73,8 @@ class Fleet:
     @property
     def capabilities(self) -> frozenset[str]:
         found = {"seed", "top_logprobs"}
+        if all(replica.tells_experts for replica in self.replicas):
+            found.add("routed_experts")
         if all(replica.routes.abort for replica in self.replicas):
             found.add("cancel")
         if self.has_spans:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from journeyman.engines.errors import EngineError
+from journeyman.engines.experts import packed
 from journeyman.engines.protocol import TurnRequest, TurnResult, WeightSpan
 from journeyman.engines.vllm import wire
 from journeyman.engines.vllm.replica import Replica, Unreachable
@@ -29,6 +30,7 @@ class Trial:
         cached_version: version whose cache salt its last turn had; None before the first.
         cached: tokens of context that turn left in the server's cache.
         aborted: the last turn was cut, so that the next may append nothing.
+        routed: tokens of context whose experts are known.
     """
 
     ids: list[int] = field(default_factory=list)
@@ -36,6 +38,7 @@ class Trial:
     cached_version: int | None = None
     cached: int = 0
     aborted: bool = False
+    routed: int = 0
 
 
 @dataclass
@@ -45,6 +48,7 @@ class Flight:
     Attributes:
         request: as submitted.
         prompt: ids sent, a copy.
+        experts_from: first token of the context whose experts are asked for.
         number: order of submission.
         version: of the weights when it was sent; the salt of ``fresh``.
         answer: ends with what the server sampled; None while it is held back.
@@ -52,6 +56,7 @@ class Flight:
 
     request: TurnRequest
     prompt: list[int]
+    experts_from: int = 0
     number: int = field(default_factory=lambda: next(_numbers))
     version: int = 0
     replica: Replica | None = None
@@ -116,7 +121,14 @@ async def fly(flight: Flight, balance: Balance, salt: str | None, turn_s: float)
         flight.sent += 1
         try:
             return await flight.replica.turn(
-                flight.prompt, request.sampling, seed, salt, flight.request_id, turn_s, flight.version
+                flight.prompt,
+                request.sampling,
+                seed,
+                salt,
+                flight.request_id,
+                turn_s,
+                flight.version,
+                flight.experts_from,
             )
         except Unreachable as error:
             last = error
@@ -145,7 +157,7 @@ def result_of(flight: Flight, answer: Answer) -> TurnResult:
             last,
             spans,
             top_logprobs=answer.top_logprobs,
-            routed_experts=answer.routed_experts,
+            routed_experts=_experts(flight, answer),
         )
     except ValueError as error:
         raise EngineError(str(error)) from error
@@ -160,3 +172,19 @@ def _merged(spans: tuple[WeightSpan, ...]) -> tuple[WeightSpan, ...]:
         else:
             merged.append(span)
     return tuple(merged)
+
+
+def _experts(flight: Flight, answer: Answer) -> bytes | None:
+    """One row for every token of the context from ``experts_from`` on but the last, which was not fed.
+
+    Raises:
+        ValueError: other rows came, or none although something was sampled.
+    """
+    if not flight.request.sampling.routed_experts or not answer.ids:
+        return None
+    fed = len(flight.prompt) + len(answer.ids) - 1 - flight.experts_from
+    rows = answer.routed_experts
+    if rows is None or len(rows) != fed:
+        found = "none" if rows is None else str(len(rows))
+        raise ValueError(f"trial {flight.request.trial!r}: experts of {fed} tokens were asked for, {found} came")
+    return packed(rows)

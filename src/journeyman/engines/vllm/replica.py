@@ -34,6 +34,7 @@ class Replica:
         max_len: tokens of context of one request.
         alive: answers, as far as known.
         labelled: its weights were given a label of ours, so that another one is somebody else's.
+        tells_experts: it reports routed experts, as its answers show.
         served: version of the weights it serves; None once a push failed and could not be taken back: it gets no turn.
     """
 
@@ -49,6 +50,7 @@ class Replica:
         self.served: int | None = None
         self.labelled = False
         self.initialised = False
+        self.tells_experts = False
 
     async def connect(self, deadline_s: float) -> None:
         """Ask for routes, model and context length.
@@ -126,19 +128,28 @@ class Replica:
         request_id: str,
         deadline_s: float,
         unlabelled: int,
+        experts_from: int = 0,
     ) -> Answer:
-        """Sample one turn after ``ids``; ``unlabelled`` is the version of weights that carry no label of ours."""
+        """Sample one turn after ``ids``; ``unlabelled`` is the version of weights that carry no label of ours.
+
+        Where the server tells experts, it tells them from ``experts_from`` on, of the prompt none when not asked.
+        """
+        start = (experts_from if sampling.routed_experts else len(ids)) if self.tells_experts else None
         if self.routes.generate == "tokens":
-            body = wire.tokens_body(self.model, ids, sampling, seed, salt, request_id)
+            body = wire.tokens_body(self.model, ids, sampling, seed, salt, request_id, start)
             reply = await self.post(routes.GENERATE, deadline_s, body=body)
             try:
-                return wire.parse_tokens(reply.json(), sampling.top_logprobs, None if self.labelled else unlabelled)
+                answer = wire.parse_tokens(reply.json(), sampling.top_logprobs, None if self.labelled else unlabelled)
             except wire.ForeignWeights as error:
                 self.served = None
                 raise Unreachable(f"{self.url}: {error}; it gets no turn before the next push") from error
-        body = wire.completions_body(self.model, ids, sampling, seed, salt)
-        reply = await self.post(routes.COMPLETIONS, deadline_s, body=body, headers={"X-Request-Id": request_id})
-        return wire.parse_completions(reply.json(), sampling.top_logprobs)
+        else:
+            body = wire.completions_body(self.model, ids, sampling, seed, salt, start)
+            headers = {"X-Request-Id": request_id}
+            reply = await self.post(routes.COMPLETIONS, deadline_s, body=body, headers=headers)
+            answer = wire.parse_completions(reply.json(), sampling.top_logprobs)
+        self.tells_experts = self.tells_experts or answer.routed_experts is not None
+        return answer
 
     async def abort(self, request_id: str, deadline_s: float = CONTROL_S) -> None:
         """End a request; it answers with what it has. Unknown ones are ignored."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-import zlib
+import binascii
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from journeyman.engines.errors import EngineError
+from journeyman.engines.experts import Experts, narrowed
 from journeyman.engines.protocol import Sampling, TopLogprobs, WeightSpan
 
 LABEL = "v"
@@ -30,7 +32,8 @@ class Answer:
         finish: ``abort`` when it was ended early; the ids are what it had by then.
         spans: version of each token; empty where the route does not tell.
         top_logprobs: when asked for.
-        routed_experts: zlib of a ``.npy``, when asked for and reported.
+        routed_experts: [tokens, layers, k] of the context from the row asked for to the last token fed, where the
+            server tells; the last token sampled was not fed.
         cached: prompt tokens found in the prefix cache; None where the server does not tell.
     """
 
@@ -39,7 +42,7 @@ class Answer:
     finish: Literal["stop", "length", "abort"]
     spans: tuple[WeightSpan, ...]
     top_logprobs: TopLogprobs | None
-    routed_experts: bytes | None
+    routed_experts: Experts | None
     cached: int | None
 
 
@@ -59,9 +62,15 @@ def seed_of(key: int, offset: int) -> int:
     return (key ^ (offset * _GOLDEN)) & ((1 << SEED_BITS) - 1)
 
 
-def sampling_params(sampling: Sampling, seed: int) -> dict[str, Any]:
-    """Every parameter that changes the distribution is written out: servers have defaults of their own."""
+def sampling_params(sampling: Sampling, seed: int, experts_from: int | None = None) -> dict[str, Any]:
+    """Every parameter that changes the distribution is written out: servers have defaults of their own.
+
+    Args:
+        experts_from: first token of the context whose experts are wanted; None for a server that knows none.
+    """
+    experts = {} if experts_from is None else {"routed_experts_prompt_start": experts_from}
     return {
+        **experts,
         "max_tokens": sampling.max_new_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -78,20 +87,28 @@ def sampling_params(sampling: Sampling, seed: int) -> dict[str, Any]:
 
 
 def tokens_body(
-    model: str, ids: Sequence[int], sampling: Sampling, seed: int, salt: str | None, request_id: str
+    model: str,
+    ids: Sequence[int],
+    sampling: Sampling,
+    seed: int,
+    salt: str | None,
+    request_id: str,
+    experts_from: int | None = None,
 ) -> dict[str, Any]:
     """Body for ``/inference/v1/generate``."""
-    params = {**sampling_params(sampling, seed), "detokenize": False}
+    params = {**sampling_params(sampling, seed, experts_from), "detokenize": False}
     body: dict[str, Any] = {"model": model, "token_ids": list(ids), "sampling_params": params, "request_id": request_id}
     return body | ({"cache_salt": salt} if salt else {})
 
 
-def completions_body(model: str, ids: Sequence[int], sampling: Sampling, seed: int, salt: str | None) -> dict[str, Any]:
+def completions_body(
+    model: str, ids: Sequence[int], sampling: Sampling, seed: int, salt: str | None, experts_from: int | None = None
+) -> dict[str, Any]:
     """Body for ``/v1/completions``."""
     body: dict[str, Any] = {
         "model": model,
         "prompt": list(ids),
-        **sampling_params(sampling, seed),
+        **sampling_params(sampling, seed, experts_from),
         "return_token_ids": True,
         "return_tokens_as_token_ids": True,
         "include_stop_str_in_output": True,
@@ -172,14 +189,13 @@ def _answer(
     if reason not in ("stop", "length", "abort"):
         raise EngineError(f"the server ended a turn with {reason!r}")
     details = (reply.get("usage") or {}).get("prompt_tokens_details") or {}
-    experts = choice.get("routed_experts")
     return Answer(
         ids,
         np.minimum(logprobs, 0),
         reason,
         spans,
         _top(ranked, top) if top else None,
-        zlib.compress(base64.b64decode(experts)) if experts else None,
+        _experts(choice.get("routed_experts")),
         details.get("cached_tokens"),
     )
 
@@ -193,3 +209,13 @@ def _top(ranked: Sequence[Sequence[tuple[int, float]]], top: int) -> TopLogprobs
         for column, (token, value) in enumerate(best):
             ids[row, column], values[row, column] = token, value
     return TopLogprobs(ids, values)
+
+
+def _experts(text: str | None) -> Experts | None:
+    """``routed_experts``: base64 of a ``.npy``."""
+    if text is None:
+        return None
+    try:
+        return narrowed(np.load(io.BytesIO(base64.b64decode(text, validate=True)), allow_pickle=False))
+    except (binascii.Error, EOFError, ValueError) as error:
+        raise EngineError(f"the server's routed experts cannot be read: {error}") from error
