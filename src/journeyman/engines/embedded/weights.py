@@ -10,6 +10,7 @@ starts from them exactly; that doubles the memory of the layers, not of embeddin
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -48,10 +49,13 @@ class Weights:
     Args:
         shape: sizes.
         dtype, device: of every matrix.
+        rounded: what every loaded value is rounded to first; None leaves it as it is.
     """
 
-    def __init__(self, shape: DecoderShape, dtype: torch.dtype, device: torch.device) -> None:
-        self.shape = shape
+    def __init__(
+        self, shape: DecoderShape, dtype: torch.dtype, device: torch.device, *, rounded: torch.dtype | None = None
+    ) -> None:
+        self.shape, self._rounded = shape, rounded
         self._plain: list[list[Tensor]] | None = None
 
         def empty(*size: int) -> Tensor:
@@ -87,13 +91,20 @@ class Weights:
         self._check(state)
         with torch.inference_mode():
             self._plain = None
-            self.embed.copy_(state["model.embed_tokens.weight"])
+            self.embed.copy_(self._served(state, "model.embed_tokens.")["model.embed_tokens.weight"])
             if not self.shape.tied:
-                self.head.copy_(state["lm_head.weight"])
-            self.final_norm.copy_(state["model.norm.weight"])
+                self.head.copy_(self._served(state, "lm_head.")["lm_head.weight"])
+            self.final_norm.copy_(self._served(state, "model.norm.")["model.norm.weight"])
             self._packed_head = Packed(self.head) if can_pack(self.head) else None
             for index, layer in enumerate(self.layers):
-                self._load_layer(layer, state, f"model.layers.{index}.")
+                prefix = f"model.layers.{index}."
+                self._load_layer(layer, self._served(state, prefix), prefix)
+
+    def _served(self, state: Mapping[str, Tensor], prefix: str) -> Mapping[str, Tensor]:
+        """The tensors of one part of the model, as they are to be served."""
+        if self._rounded is None:
+            return state
+        return {name: tensor.to(self._rounded) for name, tensor in state.items() if name.startswith(prefix)}
 
     def head_product(self, hidden: Tensor) -> Tensor:
         """Logits [n, vocab] of final hidden states, in their dtype."""
@@ -181,6 +192,14 @@ class Weights:
                 raise EngineError(
                     "weight update has a tied lm_head.weight that differs from the embedding: it is stale"
                 )
+
+
+def computes(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether the device multiplies in this type; without the instructions bfloat16 is converted at every product."""
+    if dtype != torch.bfloat16 or device.type != "cpu":
+        return True
+    asked = [getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile")]
+    return any(ask is None or ask() for ask in asked) or platform.machine() not in ("x86_64", "AMD64")
 
 
 def expected_shapes(shape: DecoderShape) -> dict[str, tuple[int, ...]]:
