@@ -26,10 +26,13 @@ from journeyman.trials.store.space import SpaceGuard
 FILLED = """
 import logging, sys, threading, time
 from pathlib import Path
+from types import SimpleNamespace
 sys.path.insert(0, sys.argv[2])
 from store_trials import columns_of, record_of
-from journeyman.trials.store import HotTrial, open_run
+from journeyman.trials.store import HotTrial, Owner, open_run
+from journeyman.trials.store.batch import write_batch
 from journeyman.trials.store.columns import calls_of, equal
+from journeyman.trials.store.index import read_index
 from journeyman.trials.store.space import SpaceGuard
 
 logging.basicConfig(format="%(message)s")
@@ -71,6 +74,22 @@ with HotTrial(place, "u", space=guard) as hot:
 (place / "filler").unlink()
 run = open_run(place)
 print("whole", len(run.trajectory("u").ids) == hot.n_tokens)
+
+guard = SpaceGuard(reserve_bytes=reserve, wait_s=60, poll_s=0.05)
+with Owner(place, space=guard) as owner, HotTrial(place, "v", space=guard) as hot:
+    hot.append_call(calls[0])
+    directory = hot.close(record_of("v"))
+    trial = SimpleNamespace(summary=lambda: record_of("b"), tokens=columns_of("b"))
+    for name, write in (
+        ("index", lambda: owner.admit(directory)),
+        ("batch", lambda: write_batch(place / "step", [trial], space=guard)),
+    ):
+        fill()
+        threading.Timer(1.0, (place / "filler").unlink).start()
+        start = time.monotonic()
+        write()
+        print(name, "paused", time.monotonic() - start > 0.8)
+print("there", (place / "step" / "tokens.npz").is_file(), [row.trial_id for row in read_index(place / "index.sqlite")])
 """
 
 
@@ -88,6 +107,7 @@ def test_a_full_disk_pauses_the_writer_which_goes_on_and_loses_nothing(tmp_path:
     assert said[2].startswith("StorageError")
     assert "No space left on device; free some space" in said[2]
     assert said[3] == "whole True"
+    assert said[4:] == ["index paused True", "batch paused True", "there True ['t', 'v']"]
     assert "paused, nothing is lost; free some space (journeyman gc)" in done.stderr
     assert "there is room again" in done.stderr
 

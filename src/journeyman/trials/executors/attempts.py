@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
 
+from journeyman.engines.experts import packed, unpacked
+from journeyman.engines.protocol import TurnResult
 from journeyman.harness import Turn
 from journeyman.harness.conversation import AttemptedCall
 from journeyman.tokens.context import Columns
@@ -41,6 +43,7 @@ class Attempt:
         turns_asked: model calls so far.
         report: its ``ended`` message, or None.
         error: what ended it from outside; outranks the report.
+        routed: stored tokens whose experts the engine has told; those of a context that was edited are told anew.
     """
 
     number: int
@@ -53,6 +56,7 @@ class Attempt:
     error: Exception | None = None
     columns: list[Columns] = field(default_factory=list)
     pending: list[Columns] = field(default_factory=list)
+    routed: int = 0
 
     @property
     def trial_id(self) -> str:
@@ -69,6 +73,31 @@ class Attempt:
         self.pending = [calls.pop()] if calls and not has_turn(calls[-1]) else []
         for call in calls:
             self.hot.append_call(call)
+
+    def keep_experts(self, result: TurnResult) -> TurnResult:
+        """Take what a turn tells of its experts to the store; the turn without it, as its process needs it."""
+        if result.routed_experts is None:
+            return result
+        rows = unpacked(result.routed_experts)
+        end = sum(len(columns.ids) for columns in self.columns) + len(result.ids) - 1
+        start = max(self.routed, end - len(rows))
+        if self.hot is not None and start < end:
+            self.hot.add_experts(start, packed(rows[len(rows) - (end - start) :]))
+        self.routed = end
+        return replace(result, routed_experts=None)
+
+    def begin_anew(self) -> None:
+        """The context was edited: the token sampled last, whose experts nobody knows, is followed by others."""
+        self.routed += self.routed > 0
+
+    def _edited(self, told: Any) -> None:
+        """Keep the segments of an edited context; acknowledged at once, since a killed attempt tells no more."""
+        try:
+            self.segments = tuple(as_json(of_json(told)))
+        except ValueError as error:
+            raise LinkBroken(f"segments that are none: {error}") from error
+        if self.hot is not None:
+            self.hot.event("segments", segments=list(self.segments))
 
     def flush(self) -> None:
         """Store what no turn followed."""

@@ -188,6 +188,7 @@ class Dispatch:
             attempt.tell(message.blobs)
             if message.head.get("anew"):
                 self._turns.release(attempt.trial_id)  # its context was edited: the ids are all of it
+                attempt.begin_anew()
             failed = self._turns.submit(self._turn_request(attempt, message.head))
             if failed is not None:
                 self._answer(failed)
@@ -206,7 +207,8 @@ class Dispatch:
         key = key64(self._seed, *request.stream, ticket.attempt, attempt.turns_asked)
         attempt.turns_asked += 1
         stop = frozenset(int(token) for token in head["stop_ids"])
-        sampling = Sampling(int(head["max_new_tokens"]), request.temperature, stop)
+        routed = "routed_experts" in self._turns.engine.capabilities
+        sampling = Sampling(int(head["max_new_tokens"]), request.temperature, stop, routed_experts=routed)
         return TurnRequest(attempt.trial_id, [int(token) for token in head["append"]], key, sampling)
 
     def _answer(self, ended: TurnResult | Failed) -> None:
@@ -224,8 +226,9 @@ class Dispatch:
         if attempt.connection is None:
             return
         try:
+            kept = [pickle.dumps(attempt.keep_experts(result))] if result is not None else []
             attempt.connection.settimeout(10.0)
-            attempt.connection.sendall(packed(head, [pickle.dumps(result)] if result is not None else []))
+            attempt.connection.sendall(packed(head, kept))
             attempt.connection.setblocking(False)
         except OSError:
             self._hang_up(attempt)

@@ -19,32 +19,45 @@ import numpy as np
 
 from journeyman.durable import publish_directory
 from journeyman.errors import InputError, StorageError
+from journeyman.redact import clean_record
 from journeyman.tokens.context import Columns
 from journeyman.trials.record import Trial
+from journeyman.trials.store.space import SpaceGuard
 
 COLUMN_NAMES = tuple(field.name for field in fields(Columns))
 
 
-def write_batch(directory: Path, trials: Sequence[Trial]) -> None:
+def write_batch(directory: Path, trials: Sequence[Trial], *, space: SpaceGuard | None = None) -> None:
     """Store ``trials`` (at least one) under ``directory``; what stands there already is kept beside it as evidence.
 
+    A disk that runs low pauses the run until there is room (``space``).
+
     Raises:
-        StorageError: the disk is full or not writable; nothing under ``directory`` has changed.
+        StorageError: no room within the guard's limit, or not writable; nothing under ``directory`` has changed.
     """
     staging = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
+    try:
+        staging.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(str(directory), f"cannot be written: {error.strerror or error}") from error
+    (space or SpaceGuard()).write(staging.parent, lambda: _write(staging, trials, directory))
+    keep_aside(directory)
+    publish_directory(staging, directory)
+
+
+def _write(staging: Path, trials: Sequence[Trial], directory: Path) -> None:
+    """Both files; what was half written is taken back before the error is raised."""
     try:
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
         with (staging / "trials.jsonl").open("w") as file:
-            file.writelines(json.dumps(t.summary(), ensure_ascii=False) + "\n" for t in trials)
+            file.writelines(json.dumps(clean_record(t.summary()), ensure_ascii=False) + "\n" for t in trials)
         offsets = np.cumsum([0, *(len(t.tokens.ids) for t in trials)], dtype=np.int64)
         columns: dict[str, Any] = {n: np.concatenate([getattr(t.tokens, n) for t in trials]) for n in COLUMN_NAMES}
         np.savez(staging / "tokens.npz", offsets=offsets, **columns)
     except OSError as error:
         shutil.rmtree(staging, ignore_errors=True)
         raise StorageError(str(directory), f"cannot be written: {error.strerror or error}") from error
-    keep_aside(directory)
-    publish_directory(staging, directory)
 
 
 def keep_aside(directory: Path) -> None:

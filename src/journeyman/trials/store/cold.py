@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.engines.experts import Experts, unpacked
 from journeyman.errors import InputError
 from journeyman.tokens.context import Columns
 from journeyman.trials.store.cold_schema import LIGHT, ROWS_PER_GROUP
@@ -108,6 +109,15 @@ class ColdStore:
         spans = table.column("turn_spans").chunk(0)
         flat = spans.values.slice(spans.offsets[at].as_py(), len(spans[at]))
         return from_spans(ids, mask, logprob, np.stack([c.to_numpy() for c in flat.flatten()], axis=1))
+
+    def routed_experts(self, key: str) -> Experts | None:
+        """The routed experts of a packed trial, [tokens, layers, k]; None where none were told."""
+        part, number = self._where[key]
+        if "routed_experts" not in self._file(part).schema_arrow.names:  # packed before there were any
+            return None
+        table, at = self._group(part, number, ["routed_experts"])
+        data = table.column("routed_experts")[at].as_py()
+        return None if data is None else unpacked(data)
 
     def record(self, key: str) -> Record:
         """The record of a packed trial in the current schema."""

@@ -51,6 +51,7 @@ def cold_schema() -> Any:
             ("loss_mask", pa.list_(pa.uint8())),
             ("logprobs", pa.list_(pa.float32())),
             ("turn_spans", pa.list_(span)),
+            ("routed_experts", pa.binary()),
             ("record", text),
             ("events", text),
         ],

@@ -1,9 +1,10 @@
 """The hot layout: one directory per trial, written while it runs, immutable once closed.
 
-``trials/<2 hex>/<name>-<16 hex>-a<attempt>/`` holds at most five files: ``tokens.arrows``, ``events.jsonl``,
-``trial.json`` (the record), ``DONE`` (sizes and digests; written last, by rename, after everything was synced) and,
-once ``gc`` took tokens and events away, ``REMOVED``. A directory without ``DONE`` belongs to a trial that runs or whose
-writer was killed: all of it up to the torn tail is readable.
+``trials/<2 hex>/<name>-<16 hex>-a<attempt>/`` holds at most six files: ``tokens.arrows``, ``events.jsonl``,
+``trial.json`` (the record), ``experts.npy.zz`` (only where an engine told routed experts), ``DONE`` (sizes and digests;
+written last, by rename, after everything was synced) and, once ``gc`` took tokens and events away, ``REMOVED``. A
+directory without ``DONE`` belongs to a trial that runs or whose writer was killed: all of it up to the torn tail is
+readable.
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ import numpy as np
 from journeyman.clock import now
 from journeyman.digest import sha256_file
 from journeyman.durable import storage_error, sync_directory, write_bytes
+from journeyman.engines.experts import packed
 from journeyman.errors import InputError
 from journeyman.tokens.context import Columns, Context, Source
 from journeyman.trials.record import Trial
 from journeyman.trials.store.columns import calls_of, cut, has_turn
 from journeyman.trials.store.events import EventLog
+from journeyman.trials.store.routed import RoutedTurn, assembled
 from journeyman.trials.store.schema import VERSION
 from journeyman.trials.store.space import SpaceGuard
 from journeyman.trials.store.stream import TokenStream
 
 TOKENS, EVENTS, RECORD, DONE, REMOVED = "tokens.arrows", "events.jsonl", "trial.json", "DONE", "REMOVED"
+EXPERTS = "experts.npy.zz"
 CONTENT = (TOKENS, EVENTS, RECORD)
 
 
@@ -73,6 +77,7 @@ class HotTrial:
 
     def _open(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._routed: list[RoutedTurn] = []
         self._tokens = TokenStream(self.directory / TOKENS, self.trial_id, self.attempt)
         self._events = EventLog(self.directory / EVENTS)
         self._n_tokens = sum(len(call.ids) for call in self._tokens.calls)
@@ -112,6 +117,10 @@ class HotTrial:
         if len(columns.ids) > self._n_tokens:
             self.append_call(cut(columns, self._n_tokens, len(columns.ids)))
 
+    def add_experts(self, start: int, data: bytes) -> None:
+        """Take the routed experts of the tokens from ``start`` on (``engines.experts``); stored by ``close``."""
+        self._routed.append(RoutedTurn(start, data))
+
     def event(self, kind: str, **fields: Any) -> None:
         """Acknowledge one event."""
         self._write(lambda: self._events.append({"at": now(), "type": kind, **fields}))
@@ -141,9 +150,11 @@ class HotTrial:
         self._tokens.close()
         self._events.close()
         self._write(lambda: self._replace(RECORD, text))
+        if self._routed:
+            self._write(lambda: self._replace(EXPERTS, packed(assembled(self._routed, self._n_tokens))))
         seal = {
             name: {"bytes": (self.directory / name).stat().st_size, "sha256": sha256_file(self.directory / name)}
-            for name in CONTENT
+            for name in (*CONTENT, *((EXPERTS,) if self._routed else ()))
         }
         self._write(lambda: self._replace(DONE, json.dumps({"schema_version": VERSION, "files": seal}).encode()))
         if self._durable:

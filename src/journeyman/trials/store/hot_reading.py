@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 
 from journeyman.digest import sha256
+from journeyman.engines.experts import Experts, unpacked
 from journeyman.errors import InputError
 from journeyman.tokens.context import Columns, Source
 from journeyman.trials.store.columns import has_turn, joined
 from journeyman.trials.store.events import read_events
-from journeyman.trials.store.hot import DONE, EVENTS, RECORD, REMOVED, TOKENS
+from journeyman.trials.store.hot import DONE, EVENTS, EXPERTS, RECORD, REMOVED, TOKENS
 from journeyman.trials.store.place import Place
 from journeyman.trials.store.rows import TrialRow, row_of
 from journeyman.trials.store.schema import Record, checked_version, lifted
@@ -62,6 +63,21 @@ def read_calls(place: Place, directory: str) -> StreamContent:
 def read_hot(place: Place, directory: str) -> Columns:
     """The token columns of a trial, ``[tokens]`` each."""
     return joined(read_calls(place, directory).calls)
+
+
+def read_hot_experts(place: Place, directory: str) -> Experts | None:
+    """The routed experts of a closed trial, [tokens, layers, k]; None where none were told.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    where = f"{directory}/{EXPERTS}"
+    if not place.exists(where):
+        return None
+    try:
+        return unpacked(place.read(where))
+    except ValueError as error:
+        raise InputError(place.name(where), f"is damaged: {error}") from error
 
 
 def read_hot_event_text(place: Place, directory: str) -> str:

@@ -88,8 +88,13 @@ class Index:
         values = [tuple(getattr(row, name) for name in ROW_FIELDS) for row in rows]
         with self._turn:
             self._db.execute("BEGIN")
-            self._db.executemany(f"INSERT OR REPLACE INTO trials VALUES ({marks})", values)
-            self._db.execute("COMMIT")
+            try:
+                self._db.executemany(f"INSERT OR REPLACE INTO trials VALUES ({marks})", values)
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:  # of a full disk SQLite has taken it back already
+                    self._db.execute("ROLLBACK")
+                raise
         return len(values)
 
     def replace_all(self, rows: Iterable[TrialRow]) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sqlite3
 from pathlib import Path
 from types import TracebackType
 
@@ -11,6 +14,7 @@ from journeyman.trials.store.hot_reading import row_of_directory
 from journeyman.trials.store.index import FILE, Index, read_index
 from journeyman.trials.store.listing import indexed_rows, unseen_rows
 from journeyman.trials.store.place import LocalPlace, RemotePlace
+from journeyman.trials.store.rows import TrialRow
 from journeyman.trials.store.space import SpaceGuard
 from journeyman.trials.store.transfer import SUFFIX, record_of, unbundle
 
@@ -60,8 +64,16 @@ class Owner:
         row = row_of_directory(self._place, relative)
         if row is None or not row.is_done:
             raise InputError(str(directory), "is not closed")
-        self._index.put([row])
+        self._space.write(self.run, lambda: self._put(row))
         return row.key
+
+    def _put(self, row: TrialRow) -> None:
+        try:
+            self._index.put([row])
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+                raise
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
 
     def receive(self, data: bytes) -> str:
         """Store a bundle (``transfer.bundle``) and acknowledge it; returns its key. The same bundle twice is once.

@@ -21,6 +21,7 @@ import numpy as np
 
 from journeyman.digest import sha256_file
 from journeyman.durable import storage_error
+from journeyman.engines.experts import packed
 from journeyman.errors import InputError
 from journeyman.tokens.context import Columns
 from journeyman.trials.store.cold import FOLDER, MANIFEST
@@ -46,6 +47,7 @@ class PackedTrial:
     columns: Columns
     record: Record
     events: str
+    experts: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> 
         to = str(Path(to).resolve())  # the run remembers it, wherever it is read from
     with open_run(run) as reading:
         rows = reading.trials()
-        packed = {row.key for row in rows if row.layout == "cold"}
-        missing = [row for row in rows if row.key not in packed]
+        cold = {row.key for row in rows if row.layout == "cold"}
+        missing = [row for row in rows if row.key not in cold]
         unpackable = {row.key for row in missing if row.layout == "hot" and not _is_whole(run, row)}
         new = sorted((row for row in missing if row.key not in unpackable), key=_neighbours)
         place = place_at(to) if to else LocalPlace(run)
@@ -107,7 +109,7 @@ def pack_run(run: Path, *, to: str | None = None, index: Path | None = None) -> 
         n_tokens=sum(row.n_tokens for row in new),
         n_parts=len(parts),
         bytes=sum(part["bytes"] for part in parts),
-        n_packed_before=len(packed),
+        n_packed_before=len(cold),
         unpackable=tuple(sorted(unpackable)),
     )
 
@@ -165,6 +167,7 @@ def table_of(trials: Sequence[PackedTrial], schema: Any) -> Any:
             _offsets([len(span) for span in spans]),
             pa.StructArray.from_arrays([pa.array(flat[:, i]) for i in range(flat.shape[1])], fields=list(span_type)),
         ),
+        "routed_experts": [trial.experts for trial in trials],
         "record": [json.dumps(trial.record, ensure_ascii=False) for trial in trials],
         "events": [trial.events for trial in trials],
     }
@@ -204,7 +207,9 @@ def _put(place: Place, prefix: str, trials: Iterable[PackedTrial]) -> dict[str, 
 
 
 def _trial(run: Run, row: TrialRow) -> PackedTrial:
-    return PackedTrial(row, run.trajectory(row.key), run.record(row.key), run.event_text(row.key))
+    routed = run.routed_experts(row.key)
+    experts = None if routed is None else packed(routed)
+    return PackedTrial(row, run.trajectory(row.key), run.record(row.key), run.event_text(row.key), experts)
 
 
 def _is_whole(run: Path, row: TrialRow) -> bool:

@@ -20,7 +20,7 @@ from journeyman.digest import sha256_file
 from journeyman.durable import write_json
 from journeyman.errors import InputError
 from journeyman.trials.store.cold import FOLDER, Part, read_manifests
-from journeyman.trials.store.hot import DONE, EVENTS, RECORD, REMOVED, TOKENS
+from journeyman.trials.store.hot import DONE, EVENTS, EXPERTS, RECORD, REMOVED, TOKENS
 from journeyman.trials.store.hot_reading import hot_directories
 from journeyman.trials.store.listing import ASIDE, BATCH_TOKENS
 from journeyman.trials.store.place import LocalPlace, place_at
@@ -126,7 +126,7 @@ def _is_whole(run: Path, part: Part) -> bool:
 
 def _judge(plan: Plan, run: Path, directory: str, packed: frozenset[str], rules: Rules) -> None:
     path = run / directory
-    present = tuple(name for name in (TOKENS, EVENTS) if (path / name).exists())
+    present = tuple(name for name in (TOKENS, EVENTS, EXPERTS) if (path / name).exists())
     size = sum((path / name).stat().st_size for name in present)
     if not (path / DONE).is_file():
         if rules.abandoned and _age_s(path) > DAY_S:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.engines.experts import Experts
 from journeyman.errors import InputError, nearest
 from journeyman.tokens.context import Columns
 from journeyman.trials.store.cold import FOLDER, ColdStore
 from journeyman.trials.store.columns import DTYPES
 from journeyman.trials.store.events import read_events
-from journeyman.trials.store.hot_reading import read_hot, read_hot_event_text, read_record
+from journeyman.trials.store.hot_reading import read_hot, read_hot_event_text, read_hot_experts, read_record
 from journeyman.trials.store.index import FILE, read_index
 from journeyman.trials.store.listing import (
     BATCH_TOKENS,
@@ -104,6 +105,16 @@ class Run:
                 self._place.name(row.place), f"is damaged: {len(columns.ids)} of {row.n_tokens} tokens can be read"
             )
         return columns
+
+    def routed_experts(self, trial: str, *, attempt: int | None = None) -> Experts | None:
+        """The experts each token was routed to, ``[tokens, layers, k]``; None where the engine told none.
+
+        Rows are 0 of tokens that were never fed: the last of the trial, and of each segment before it. Raises as above.
+        """
+        row = self.row(trial, attempt=attempt)
+        if row.key in self._cold:
+            return self._cold.routed_experts(row.key)
+        return None if row.layout == "batch" else read_hot_experts(self._place, row.place)
 
     def record(self, trial: str, *, attempt: int | None = None) -> Record:
         """Everything but the tokens: turns, calls, verdict, deliverables, in the current schema. Raises as above."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from journeyman.digest import sha256
 from journeyman.durable import publish_directory
 from journeyman.errors import InputError
-from journeyman.trials.store.hot import CONTENT, DONE
+from journeyman.trials.store.hot import CONTENT, DONE, EXPERTS
 from journeyman.trials.store.place import RemotePlace
 
 SUFFIX = ".trial"
@@ -26,7 +26,7 @@ def bundle(directory: Path) -> bytes:
         raise InputError(str(directory), "is not a closed trial; only closed ones can be handed on")
     sink = io.BytesIO()
     with tarfile.open(fileobj=sink, mode="w") as tar:
-        for name in (*CONTENT, DONE):
+        for name in (*json.loads((directory / DONE).read_bytes())["files"], DONE):
             tar.add(directory / name, arcname=name, filter=_plain)
     return sink.getvalue()
 
@@ -68,10 +68,10 @@ def _files(data: bytes) -> dict[str, bytes]:
         with tarfile.open(fileobj=io.BytesIO(data)) as tar:
             for member in tar:
                 source = tar.extractfile(member)
-                if member.name in (*CONTENT, DONE) and source is not None:
+                if member.name in (*CONTENT, EXPERTS, DONE) and source is not None:
                     files[member.name] = source.read()
         seal = json.loads(files[DONE])["files"]
-        damaged = [name for name in CONTENT if sha256(files[name]) != seal[name]["sha256"]]
+        damaged = [name for name in {*CONTENT, *seal} if sha256(files[name]) != seal[name]["sha256"]]
     except (tarfile.TarError, KeyError, ValueError) as error:
         raise InputError("bundle", f"is not a closed trial: {type(error).__name__}: {error}") from error
     if damaged:
