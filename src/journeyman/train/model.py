@@ -141,8 +141,14 @@ def llama_model(shape: ModelShape, weights: Mapping[str, Tensor], *, rope_theta:
 
 
 def rate_scale(model: CausalLM) -> float:
-    """The factor of the initialisation of ``build_model``, sqrt(hidden); 1 for a pretrained model, which lacks it."""
-    return math.sqrt(model.config.hidden_size) if model.config.model_type == "qwen3" else 1.0
+    """The factor of the initialisation of ``build_model``, sqrt(hidden); 1 for a pretrained model, which lacks it.
+
+    Its mark is the final norm, which starts at 1 / sqrt(hidden) and moves slowly: elsewhere it is 1 or more.
+    """
+    if model.config.model_type != "qwen3":
+        return 1.0
+    root = math.sqrt(model.config.hidden_size)
+    return root if float(model.model.norm.weight.detach().abs().mean()) < 4 / root else 1.0
 
 
 def named_weights(model: CausalLM) -> dict[str, Tensor]:

@@ -73,7 +73,9 @@ class PolicyOptimizer:
     def __init__(self, model: CausalLM, spec: OptimizerSpec) -> None:
         import torch
 
-        self._parameters: dict[str, torch.nn.Parameter] = dict(model.named_parameters())
+        named = model.named_parameters()  # what an adapter has frozen is left out
+        self._parameters: dict[str, torch.nn.Parameter] = {name: p for name, p in named if p.requires_grad}
+        self._embedding = model.get_input_embeddings().weight
         self._spec = spec
         matrices = {} if spec.muon_lr is None else {n: p for n, p in self._parameters.items() if _is_inner_matrix(n, p)}
         self._muon = _Muon(matrices)
@@ -84,7 +86,7 @@ class PolicyOptimizer:
         for name in self._adam_names:
             by_rate.setdefault(rates.get(name, spec.lr), []).append(self._parameters[name])
         self._base = list(by_rate)
-        self._boost = math.sqrt(model.config.hidden_size) - 1  # AdamW is linear in its rate, so is what it added
+        self._boost = math.sqrt(self._embedding.shape[1]) - 1  # AdamW is linear in its rate, so is what it added
         self._adam = torch.optim.AdamW(
             [{"params": ps, "lr": rate} for rate, ps in by_rate.items()],
             betas=BETAS,
@@ -120,7 +122,7 @@ class PolicyOptimizer:
         return norm
 
     def _new_rows(self) -> Tensor:
-        embedding = self._parameters["model.embed_tokens.weight"].data
+        embedding: Tensor = self._embedding.data
         return embedding[len(embedding) - self._spec.new_rows :]
 
     def _clear(self) -> None:

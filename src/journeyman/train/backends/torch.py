@@ -1,8 +1,12 @@
-"""The Trainer verbs on one device, full float32, one process."""
+"""The Trainer verbs on one device, one process.
+
+Dense Qwen3 and Llama in float32 go through the forward of ``decoder.py``, which computes equal prefixes once. All else
+(mixtures, adapters, other families, a GPU) goes through the model's own forward (``stock.py``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from journeyman.errors import InputError
+from journeyman.train.backends.batch import NOTHING, add, asked_ids, loss_of, spread
 from journeyman.train.backends.decoder import check_supported, token_logprobs
-from journeyman.train.checkpoint import load_checkpoint, save_checkpoint
+from journeyman.train.backends.states import PlainStates, States
 from journeyman.train.layout import layout_of
 from journeyman.train.losses import PolicyLoss
 from journeyman.train.model import CausalLM
@@ -29,17 +33,26 @@ depends on it."""
 RL_OPTIMIZER = OptimizerSpec(lr=3e-4)
 """Of the RL stage: AdamW, fresh, no schedule."""
 
+Forward = Callable[[Sequence[TrainRow], bool], Tensor]
+"""The logprobs of all trained tokens of some rows, [trained tokens], differentiable; when asked for the rows' likeliest
+tokens too, [trained tokens, 1 + k]."""
+Export = Callable[[dict[str, Tensor]], dict[str, Tensor]]
+"""From a model's own state dict to the one that engines read."""
+
 
 class TorchTrainer:
-    """A policy and its optimizer on this machine's CPU.
+    """A policy and its optimizer on this machine.
 
     Args:
-        model: float32 Qwen3 or Llama; trained in place.
+        model: trained in place; float32 Qwen3 or Llama unless ``forward`` is given.
         optimizer: rates.
         train_threads: torch threads inside each verb; None leaves torch's setting alone. Across numbers of threads
             results agree to the last few bits, not to the bit.
         tokens_per_micro_batch: budget of one forward and backward.
         steps: optimizer steps done before, for the names of checkpoints.
+        forward: computes logprobs; None takes the forward of ``decoder.py``.
+        export: what ``push_weights`` makes of the state dict; None hands it over as it is.
+        states: writes and reads checkpoints; None takes the format of ``checkpoint.py``.
 
     Attributes:
         tokens_forwarded: tokens of all rows that went through a forward so far, with or without gradient.
@@ -53,58 +66,41 @@ class TorchTrainer:
         train_threads: int | None = None,
         tokens_per_micro_batch: int = TOKENS_PER_MICRO_BATCH,
         steps: int = 0,
+        forward: Forward | None = None,
+        export: Export | None = None,
+        states: States | None = None,
     ) -> None:
-        check_supported(model)
+        if forward is None:
+            check_supported(model)
         self.model, self.steps = model, steps
         self.tokens_forwarded = 0
         self._optimizer = PolicyOptimizer(model, optimizer)
         self._threads, self._cap = train_threads, tokens_per_micro_batch
+        self._forward, self._export = forward or self._decoder_forward, export
+        self._states = states or PlainStates()
 
     def forward_backward(
         self, rows: Sequence[TrainRow], weights: Sequence[NDArray[np.float64]], loss: PolicyLoss
     ) -> ForwardMetrics:
         """As ``Trainer.forward_backward``. One forward per token, whatever the loss needs."""
-        total = ForwardMetrics(0.0, 0, np.zeros(0, dtype=np.float32), 0.0, {})
+        total = NOTHING
         with threads(self._threads):
             for part in self._micro_batches(rows):
-                total = _add(total, self._one([rows[i] for i in part], [weights[i] for i in part], loss))
+                chosen = [rows[i] for i in part]
+                logprobs = self._logprobs(chosen, topk="topk_logp_new" in loss.needs)
+                value, metrics = loss_of(chosen, [weights[i] for i in part], loss, logprobs)
+                value.backward()  # type: ignore[no-untyped-call]
+                total = add(total, metrics)
         return total
-
-    def _one(
-        self, rows: Sequence[TrainRow], weights: Sequence[NDArray[np.float64]], loss: PolicyLoss
-    ) -> ForwardMetrics:
-        logp_new = self._logprobs(rows)
-        rollout = _trained(rows, [row.logprobs for row in rows])
-        counts = torch.tensor([int(np.count_nonzero(row.mask)) for row in rows])
-        output = loss.apply(
-            logp_rollout=rollout,
-            logp_old=_old(rows, logp_new) if "logp_old" in loss.needs else None,
-            logp_new=logp_new,
-            advantages=torch.tensor([row.advantage for row in rows]).repeat_interleave(counts),
-            mask=torch.ones(len(logp_new), dtype=torch.bool),
-            weights=_trained(rows, weights),
-            sequence_of=torch.arange(len(rows)).repeat_interleave(counts),
-        )
-        output.loss.backward()  # type: ignore[no-untyped-call]
-        logp = logp_new.detach()
-        gap = (rollout - logp).abs()
-        return ForwardMetrics(
-            loss=float(output.loss.detach()),
-            tokens=len(logp),
-            abs_gaps=gap.float().numpy(),
-            neg_logprob_sum=-float(logp.sum()),
-            counts=output.metrics,
-        )
 
     def forward_logprobs(self, rows: Sequence[TrainRow]) -> list[NDArray[np.float32]]:
         """As ``Trainer.forward_logprobs``."""
-        results = [np.zeros(len(row.ids), dtype=np.float32) for row in rows]
+        results = [np.zeros(0, dtype=np.float32)] * len(rows)
         with threads(self._threads), torch.no_grad():
             for part in self._micro_batches(rows):
-                logprobs = self._logprobs([rows[i] for i in part]).numpy()
-                ends = np.cumsum([np.count_nonzero(rows[i].mask) for i in part])
-                for i, values in zip(part, np.split(logprobs, ends[:-1]), strict=True):
-                    results[i][rows[i].mask.astype(bool)] = values
+                chosen = [rows[i] for i in part]
+                for i, values in zip(part, spread(chosen, self._logprobs(chosen).cpu().numpy()), strict=True):
+                    results[i] = values
         return results
 
     def optim_step(self) -> float:
@@ -116,51 +112,34 @@ class TorchTrainer:
 
     def save_state(self, root: Path, extra: dict[str, Any] | None = None) -> Path:
         """As ``Trainer.save_state``; the directory is named by the steps done."""
-        return save_checkpoint(root, self.steps, self.model, self._optimizer, extra or {})
+        return self._states.save(root, self.steps, self.model, self._optimizer, extra or {})
 
     def load_state(self, path: Path) -> dict[str, Any]:
         """As ``Trainer.load_state``."""
-        checkpoint = load_checkpoint(path)
-        checkpoint.restore(self.model, self._optimizer)
-        self.steps = checkpoint.step
-        return checkpoint.extra
+        self.steps, extra = self._states.load(path, self.model, self._optimizer)
+        return extra
 
     def push_weights(self, engine: WeightReceiver, version: int) -> None:
         """As ``Trainer.push_weights``: copies, so that the next step cannot change what the engine serves."""
-        engine.update_weights({name: t.detach().clone() for name, t in self.model.state_dict().items()}, version)
+        state = {name: tensor.detach() for name, tensor in self.model.state_dict().items()}
+        if self._export is not None:
+            state = self._export(state)
+        engine.update_weights({name: tensor.cpu().clone() for name, tensor in state.items()}, version)
 
-    def _logprobs(self, rows: Sequence[TrainRow]) -> Tensor:
+    def close(self) -> None:
+        """As ``Trainer.close``: there is nothing but memory here, which goes with the trainer."""
+
+    def _logprobs(self, rows: Sequence[TrainRow], *, topk: bool = False) -> Tensor:
+        """[trained tokens], or [trained tokens, 1 + k] with the rows' likeliest tokens."""
+        self.tokens_forwarded += sum(len(row.ids) for row in rows)
+        return self._forward(rows, topk)
+
+    def _decoder_forward(self, rows: Sequence[TrainRow], topk: bool) -> Tensor:
         layout = layout_of([row.ids for row in rows], [row.mask for row in rows], share_prefixes=True)
-        self.tokens_forwarded += layout.num_tokens
-        return token_logprobs(self.model, layout)
+        return token_logprobs(self.model, layout, asked_ids(rows) if topk else None)
 
     def _micro_batches(self, rows: Sequence[TrainRow]) -> list[list[int]]:
         return grouped_batches([len(row.ids) for row in rows], [row.prompt for row in rows], self._cap)
-
-
-def _trained(rows: Sequence[TrainRow], columns: Sequence[NDArray[Any]]) -> Tensor:
-    picked = [column[row.mask.astype(bool)] for row, column in zip(rows, columns, strict=True)]
-    return torch.from_numpy(np.concatenate(picked))
-
-
-def _old(rows: Sequence[TrainRow], logp_new: Tensor) -> Tensor:
-    columns = [row.old_logprobs for row in rows if row.old_logprobs is not None]
-    if len(columns) == len(rows):
-        return _trained(rows, columns)
-    if columns:
-        raise InputError("rows", f"{len(columns)} of {len(rows)} carry old_logprobs", allowed="all or none")
-    return logp_new.detach()
-
-
-def _add(a: ForwardMetrics, b: ForwardMetrics) -> ForwardMetrics:
-    counts = {name: a.counts.get(name, 0.0) + b.counts.get(name, 0.0) for name in a.counts | b.counts}
-    return ForwardMetrics(
-        loss=a.loss + b.loss,
-        tokens=a.tokens + b.tokens,
-        abs_gaps=np.concatenate([a.abs_gaps, b.abs_gaps]),
-        neg_logprob_sum=a.neg_logprob_sum + b.neg_logprob_sum,
-        counts=counts,
-    )
 
 
 @contextmanager
