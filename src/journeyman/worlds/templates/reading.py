@@ -75,6 +75,31 @@ def tab(path: str, index: int = 0, cells: str = "", *, formulas: bool = False) -
     return text
 
 
+_BLOCK = re.compile(
+    r"^(?:p\d+@[\d.,-]+(?: \([a-z]+\))?|\S+ (?:[Hh]eading \d|Title|paragraph|[A-Z][\w ]*)(?: \d)?:) ?", re.MULTILINE
+)
+
+
+def document_text(path: str) -> Reading:
+    """Text of a Word or PDF file, one block a line, without addresses."""
+    if path.lower().endswith(".pdf"):
+        text = yield ToolCall("pdfs_read_pdf_pages", {"file_path": f"/{path}"})
+        return _BLOCK.sub("", text)
+    found, page, pages = "", 0, 1
+    while page < pages:
+        text = yield ToolCall("documents_read_document_content", {"file_path": f"/{path}", "page_index": page})
+        head, _, body = text.partition("\n")
+        pages, page = int(json.loads(head).get("pages", 1)), page + 1
+        found += _BLOCK.sub("", body) + "\n"
+    return found
+
+
+def section(text: str, title: str) -> str:
+    """The text of a numbered clause with this title, up to the next one; empty where there is none."""
+    match = re.search(rf"^\d+\. {re.escape(title)}[^\S\n]*\n(.*?)(?=^\d+\. [A-Z]|\Z)", text, re.M | re.S | re.I)
+    return " ".join(match[1].split()) if match else ""
+
+
 def number(text: Any) -> float:
     """A number as people and programs write it. Raises Lost when there is none."""
     from journeyman.documents.amounts import NotAnAmount, parse
@@ -85,6 +110,15 @@ def number(text: Any) -> float:
         return float(parse(str(text)).value)
     except (NotAnAmount, ValueError) as error:
         raise Lost(f"no number: {text!r}") from error
+
+
+def whole_number(text: str) -> int:
+    """A whole amount, whatever separates its thousands: ``EUR 3.000.000``, ``1,500,000 USD``. Raises Lost."""
+    digits = re.sub(r"[.,]\d{1,2}(?!\d)", "", text)
+    found = re.sub(r"\D", "", digits)
+    if not found:
+        raise Lost(f"no amount: {text!r}")
+    return int(found)
 
 
 def deliver_workbook(name: str, sheets: Sequence[dict[str, Any]]) -> Reading:
