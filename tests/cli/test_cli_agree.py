@@ -48,6 +48,8 @@ def test_two_models_do_not_agree_and_the_exit_code_says_so(models, capsys):
         (["--engine", "nowhere", "--trainer", "one"], "is no directory"),
         (["--engine", "one", "--trainer", "one", "--limits.mean", "0.1"], "all of mean, q99, span_mean, or none"),
         (["--engine", "one"], "trainer"),
+        (["--engine", "one", "--engine.kind", "vllm", "--trainer", "one"], "is no address of a server"),
+        (["--engine", "http://127.0.0.1:9", "--engine.kind", "embedded", "--trainer", "one"], "opens no server"),
     ],
 )
 def test_bad_input_is_named_and_nothing_is_written(models, monkeypatch, capsys, words, said):
@@ -55,3 +57,9 @@ def test_bad_input_is_named_and_nothing_is_written(models, monkeypatch, capsys, 
     assert main(["tokens", "agree", *words, *SMALL]) == 2
     assert said in capsys.readouterr().err
     assert not (models / "agreement.json").exists()
+
+
+def test_the_url_of_a_server_that_is_not_there_says_so(models, capsys):
+    words = ["tokens", "agree", "--engine", "http://127.0.0.1:9", "--trainer", str(models / "one"), *SMALL]
+    assert main(words) == 3
+    assert "is it up, and is this its address?" in capsys.readouterr().err

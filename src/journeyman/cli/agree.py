@@ -13,7 +13,7 @@ from journeyman.cli.verb import RECIPE_WORDS, print_json, progress, verb, warn
     "agree",
     "Measure whether engine and trainer hold the same model.",
     "journeyman tokens agree --engine runs/quickstart/models/trained --trainer runs/quickstart/models/trained",
-    "journeyman tokens agree --engine URL --engine.kind vllm --engine.dtype bfloat16 --trainer DIR",
+    "journeyman tokens agree --engine http://127.0.0.1:8000 --engine.dtype bfloat16 --trainer DIR",
     settings=RECIPE_WORDS,
 )
 @click.option("--engine", metavar="MODEL", help="What the engine serves: a model directory, or a server's URL.")
@@ -22,7 +22,8 @@ from journeyman.cli.verb import RECIPE_WORDS, print_json, progress, verb, warn
 def agree(engine: str | None, trainer: str | None, words: tuple[str, ...], as_json: bool) -> int:
     """Sample with the engine over several turns, push moved weights to it twice (once within a turn), and compare every
     sampled token's logprob with the trainer's. Prints the gap by position, source, weight version and leg, and writes a
-    record that recipes of risky deployments ask for. Exit code 1 when a condition does not hold.
+    record that recipes of risky deployments ask for. A server gets its weights back at the end. Exit code 1 when a
+    condition does not hold.
     """
     from journeyman.config import load
     from journeyman.train.agreement.run import AgreeRecipe, table

@@ -23,15 +23,30 @@ HYBRID_LAYERS = frozenset({"linear_attention", "mamba", "recurrent", "conv"})
 HYBRID_FAMILIES = ("qwen3_next", "qwen3_5", "qwen3_6", "qwen3_8")
 """Beginnings of ``model_type`` whose models are hybrid, for directories that do not list their layers."""
 
+URLS = ("http://", "https://")
+
 
 class EngineChoice(Knobs):
-    """How the policy is served."""
+    """How the policy is served. A server's URL says the kind by itself."""
 
     model: str = Field(min_length=1, description="DIR, hf:ORG/NAME@REV, or a server's URL for kind vllm")
-    kind: Literal["embedded", "vllm"] = "embedded"
+    kind: Literal["embedded", "vllm"] | None = Field(None, description="vllm for a URL, else embedded, unless said")
     dtype: Literal["float32", "bfloat16"] = "float32"
     update: Literal["in_flight", "between_turns"] = Field("in_flight", description="when new weights may arrive")
     cpu_offload: bool = Field(False, description="the engine keeps a part of weights or cache in CPU memory")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _kind_of_a_url(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("kind") is None:
+            return {**given, "kind": "vllm" if str(given.get("model", "")).startswith(URLS) else "embedded"}
+        return given
+
+    @model_validator(mode="after")
+    def _kind_fits(self) -> EngineChoice:
+        if self.kind == "embedded" and self.model.startswith(URLS):
+            raise ValueError(f"engine.kind: embedded opens no server ({self.model}); leave it out, or say vllm")
+        return self
 
 
 class TrainerChoice(Knobs):

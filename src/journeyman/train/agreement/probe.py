@@ -7,6 +7,7 @@ tokens are being sampled). Every token is compared under the weights of its own 
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,16 +16,19 @@ from typing import Any
 
 import numpy as np
 
+from journeyman.clock import Stopwatch
 from journeyman.deadline import Deadline
 from journeyman.engines.protocol import Engine, KvMode, Sampling, TurnRequest, TurnResult
+from journeyman.errors import SystemFault
 from journeyman.seeds import key64, stream
 from journeyman.tokens.context import Source
 from journeyman.train.agreement.gate import IN_FLIGHT, LEGS, OPENED, PUSHED
 from journeyman.train.agreement.measure import Sampled
 from journeyman.train.protocol import Trainer, TrainRow
 
+LOG = logging.getLogger(__name__)
 GLANCE_S = 0.05
-"""How long a remote engine runs between two looks while a push within a turn is being waited for."""
+"""How long a remote engine runs at most between two looks while a push within a turn is being waited for."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ class Probe:
     """One measurement.
 
     Args:
-        engine: serves the trainer's weights; its trials must be none.
+        engine: serves the trainer's weights; its trials must be none. At the end it is given them again, under the
+            version after the last one pushed.
         trainer: keeps its weights: they are restored at the end.
         move: changes the trainer's weights a little, every tensor of them; called twice.
         plan: how much.
@@ -95,6 +100,7 @@ class Probe:
         self._trials: dict[str, _Trial] = {}
         self._states: dict[int, Path] = {}
         self._kept = "kv_recompute" not in engine.capabilities
+        self._turn_s = 0.0
 
     def run(self) -> list[Sampled]:
         """Sample all legs, then compare. Raises what engine and trainer raise."""
@@ -108,6 +114,8 @@ class Probe:
                 for name in self._trials:
                     self._engine.release(name)
                 self._trainer.load_state(next(iter(self._states.values())))
+                if len(self._states) > 1:
+                    self._give_back()
 
     def _sample(self) -> None:
         names = [self._open(OPENED, number) for number in range(self._plan.trials)]
@@ -140,15 +148,17 @@ class Probe:
             key = key64(plan.seed, "agreement", name, turn)
             self._engine.submit(TurnRequest(name, ids, key, sampling))
             self._trials[name].give(ids, source, self._engine.version)
-        waiting = set(names)
+        waiting, watch = set(names), Stopwatch()
         if meanwhile:
+            glance_s = min(GLANCE_S, self._turn_s / plan.new_tokens)  # about a token's time on a remote engine
             for _ in range(plan.new_tokens // 3):  # an engine of this process samples a token a step
-                waiting -= self._collect(GLANCE_S)
+                waiting -= self._collect(glance_s)
             meanwhile()
         deadline = Deadline.after(plan.deadline_s, "a turn of the probe")
         while waiting:
             deadline.check()
             waiting -= self._collect(plan.deadline_s)
+        self._turn_s = watch.elapsed_s
 
     def _collect(self, deadline_s: float) -> set[str]:
         ended = self._engine.step(deadline_s)
@@ -161,6 +171,14 @@ class Probe:
         version = self._engine.version + 1
         self._states[version] = self._trainer.save_state(self._folder / str(version))
         self._trainer.push_weights(_Receiver(self._engine, None if self._kept else "recompute", self._plan), version)
+
+    def _give_back(self) -> None:
+        """The trainer's own weights to the engine: a server outlives the probe and should not serve moved ones."""
+        version = max(self._engine.version, *self._states) + 1
+        try:
+            self._trainer.push_weights(_Receiver(self._engine, None, self._plan), version)
+        except SystemFault as error:
+            LOG.warning("the engine was not given its weights back and serves moved ones: %s", error)
 
     def _compare(self) -> list[Sampled]:
         rows = [TrainRow(*_columns(trial), 0.0, 0) for trial in self._trials.values()]

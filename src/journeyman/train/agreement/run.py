@@ -12,7 +12,7 @@ from pydantic import Field
 from journeyman.config import Knobs
 from journeyman.errors import InputError
 from journeyman.tokens.context import SOURCES
-from journeyman.train.agreement.deployment import EngineChoice, TrainerChoice, write_record
+from journeyman.train.agreement.deployment import URLS, EngineChoice, TrainerChoice, write_record
 from journeyman.train.agreement.gate import LEGS, LIMITS, Finding, Limits, findings
 from journeyman.train.agreement.measure import Agreement, Figures, agreement
 from journeyman.train.agreement.probe import Plan, Probe
@@ -91,7 +91,7 @@ def agree(recipe: AgreeRecipe, say: Callable[[str], None]) -> Outcome:
 
     say(f"opening {recipe.engine.model} ({recipe.engine.kind}, {recipe.engine.dtype})")
     trainer = TorchTrainer(load_model(recipe.trainer.model))
-    engine = OPENERS[recipe.engine.kind](recipe)
+    engine = OPENERS[recipe.engine.kind or "embedded"](recipe)
     try:
         vocab = trainer.model.get_input_embeddings().weight.shape[0]
         plan = Plan(vocab=vocab, seed=recipe.seed, **recipe.probe.model_dump())
@@ -152,10 +152,19 @@ def open_local(recipe: AgreeRecipe) -> Engine:
 
 
 def open_vllm(recipe: AgreeRecipe) -> Engine:
-    """The vLLM servers of ``engine.model``: URLs with commas between. They serve the trainer's weights already."""
+    """The vLLM servers of ``engine.model``: URLs with commas between. They serve the trainer's weights already.
+
+    Raises:
+        InputError: no URL. EnvironmentMissing: a server that does not answer or cannot generate from token ids.
+        EngineError: one that takes no pushes; says how to start it.
+    """
     from journeyman.engines.vllm import VllmEngine
 
-    return VllmEngine(recipe.engine.model.split(","), dtype=recipe.engine.dtype, turn_s=recipe.probe.deadline_s)
+    urls = recipe.engine.model.split(",")
+    if not all(url.startswith(URLS) for url in urls):
+        problem = f"{recipe.engine.model!r} is no address of a server"
+        raise InputError("engine.model", problem, allowed="http://HOST:PORT, several with commas between")
+    return VllmEngine(urls, dtype=recipe.engine.dtype, turn_s=recipe.probe.deadline_s)
 
 
 OPENERS: dict[str, Callable[[AgreeRecipe], Engine]] = {"embedded": open_local, "vllm": open_vllm}
