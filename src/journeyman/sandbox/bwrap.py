@@ -64,6 +64,7 @@ class Bubblewrap:
                 f"{lack.fix}"
             )
         _allow_descriptors()
+        recipe.prepare()
         self._program = str(program.path)
         self._owner_pid = os.getpid()
         self._live: dict[str, Session] = {}

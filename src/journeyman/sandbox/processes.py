@@ -49,6 +49,12 @@ class Processes:
         children = proctree.children(self.process.pid)
         return children[0] if children else None
 
+    def others(self) -> list[int] | None:
+        """Host pids in the group besides the supervisor and what keeps it; None without a group that holds both."""
+        own = {self.process.pid, self.supervisor()}
+        found = set(self.group.processes()) if self.group is not None else set()
+        return sorted(pid for pid in found if pid not in own) if own <= found else None
+
     def kill_commands(self) -> None:
         """Kill everything but the supervisor and what keeps it."""
         supervisor = self.supervisor()

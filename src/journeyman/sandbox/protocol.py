@@ -188,6 +188,13 @@ class Sandbox(Protocol):
         """Whether the supervisor still answers; for an entry program, whether it still runs."""
         ...
 
+    def strangers(self) -> Sequence[int] | None:
+        """Processes besides the sandbox's own, as the host's kernel counts them; None where it keeps no count.
+
+        Nothing inside can hide from it or add to it. An empty answer stays true until the next call.
+        """
+        ...
+
     def destroy(self, *, deadline_s: float = 30) -> None:
         """Kill everything inside and remove every trace; a second call does nothing. Raises SandboxLeak."""
         ...

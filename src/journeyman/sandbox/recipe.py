@@ -19,14 +19,6 @@ from journeyman.sandbox.protocol import AGENT_ROOT, Mount, SandboxSpec
 #: Directories of programs and libraries; the links that merged-/usr systems keep at the root are copied as links.
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64")
 _ROOT_LINKS = ("/bin", "/lib", "/lib64")
-_DEVICES = ("null", "zero", "urandom")
-_DEVICE_LINKS = {
-    "random": "/dev/urandom",
-    "fd": "/proc/self/fd",
-    "stdin": "/proc/self/fd/0",
-    "stdout": "/proc/self/fd/1",
-    "stderr": "/proc/self/fd/2",
-}
 #: User and group inside. Outside, files made inside belong to the caller.
 USER_ID = 1000
 #: The whole of /etc.
@@ -47,6 +39,12 @@ def _fixed() -> bytes:
     return encoded([*isolation(), *system()])
 
 
+def prepare() -> None:
+    """Work out what is the same for every sandbox, so that processes forked later need not."""
+    _fixed()
+    _python()
+
+
 @lru_cache(maxsize=1)
 def isolation() -> tuple[str, ...]:
     """Namespaces, identity and lifetime."""
@@ -59,7 +57,7 @@ def isolation() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def system() -> tuple[str, ...]:
-    """/usr, the links at the root, /proc and a /dev of three devices."""
+    """/usr, the links at the root, /proc and /dev."""
     words: list[str] = []
     for path in _SYSTEM:
         if Path(path).is_symlink():
@@ -73,15 +71,9 @@ def system() -> tuple[str, ...]:
             words += ["--ro-bind", path, path]
     for path in system_masks():
         words += ["--tmpfs", path, "--remount-ro", path]
-    words += ["--proc", "/proc", "--size", str(16 << 20), "--tmpfs", "/dev"]
-    for name in _DEVICES:
-        words += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
-    for name, target in _DEVICE_LINKS.items():
-        words += ["--symlink", target, f"/dev/{name}"]
-    words += ["--perms", "1777", "--dir", "/dev/shm"]
-    # pseudo-terminals of its own; the /dev that bwrap makes for them holds no space to write in
-    words += ["--dev", "/dev/.pty", "--remount-ro", "/dev/.pty"]
-    words += ["--symlink", ".pty/pts", "/dev/pts", "--symlink", ".pty/pts/ptmx", "/dev/ptmx"]
+    words += ["--proc", "/proc", "--dev", "/dev"]  # with pseudo-terminals of its own
+    # what bwrap makes has no bound, so only a file system of ours can be written there
+    words += ["--size", str(16 << 20), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     return tuple(words)
 
 

@@ -130,6 +130,10 @@ class RemoteSandbox:
         except (SandboxLost, ExecTimeout):
             return False
 
+    def strangers(self) -> Sequence[int] | None:
+        """See ``Sandbox.strangers``."""
+        return None
+
     def destroy(self, *, deadline_s: float = _STOP_S) -> None:
         """See ``Sandbox.destroy``."""
         with self._lock:

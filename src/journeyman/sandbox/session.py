@@ -140,6 +140,10 @@ class Session:
         except (SandboxLost, ExecTimeout):
             return False
 
+    def strangers(self) -> Sequence[int] | None:
+        """See ``Sandbox.strangers``."""
+        return self._processes.others()
+
     def destroy(self, *, deadline_s: float = 30) -> None:
         """See ``Sandbox.destroy``."""
         if self._is_destroyed:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import socket
+import subprocess
 from collections.abc import Sequence
 
 from journeyman.deadline import Deadline
-from journeyman.sandbox import shell
+from journeyman.sandbox import attach, shell
 from journeyman.sandbox.capture import Captured
 from journeyman.sandbox.cgroup import OWN_PROCESSES, Group
-from journeyman.sandbox.channel import Channel, ChannelBroken
-from journeyman.sandbox.errors import SandboxStartFailed
+from journeyman.sandbox.channel import Channel
 from journeyman.sandbox.launcher import launch
 from journeyman.sandbox.processes import Processes
-from journeyman.sandbox.protocol import KILL_GRACE_S, SandboxSpec
+from journeyman.sandbox.protocol import SandboxSpec
 
 
 def start(
@@ -43,23 +41,15 @@ def start(
     Raises:
         OSError: it cannot be started; nothing is left of it.
     """
-    ours, theirs = socket.socketpair()
-    stderr_read, stderr_write = os.pipe()
-    child_ends = [stderr_write]
-    host_ends = [stderr_read]
-    stdout_read, stdout_write = None, theirs.fileno()
-    if spec.entry is None:
-        stdout_read, stdout_write = os.pipe()
-        child_ends.append(stdout_write)
-        host_ends.append(stdout_read)
     entrance = group.entrance() if group is not None else ()
-    try:
-        process = launch(
+
+    def begin(stdin: int, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+        return launch(
             [*entrance, executable, *argv[1:]] if entrance else argv,
             executable=entrance[0] if entrance else executable,
-            stdin=theirs.fileno(),
-            stdout=stdout_write,
-            stderr=stderr_write,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
             pass_fds=data_fds,
             env=env,
             cwd=cwd,
@@ -67,20 +57,13 @@ def start(
             return_to=group.return_to if group is not None else (),
             new_session=not is_wrapped,
         )
-    except BaseException:
-        ours.close()
-        for descriptor in host_ends:
-            os.close(descriptor)
-        raise
-    finally:
-        theirs.close()
-        for descriptor in child_ends:
-            os.close(descriptor)
+
+    ends = attach.attach(begin, serves_frames=spec.entry is not None)
     held = group.paths if group is not None else {}
     poll_memory_mb = None if "memory" in held else spec.memory_mb
-    processes = Processes(process, group, is_wrapped=is_wrapped, poll_memory_mb=poll_memory_mb)
+    processes = Processes(ends.process, group, is_wrapped=is_wrapped, poll_memory_mb=poll_memory_mb)
     tick = processes.enforce_memory if processes.are_polled else None
-    return Channel(ours, stdout_read, stderr_read, tick=tick), processes
+    return Channel(ends.control, ends.stdout, ends.stderr, tick=tick), processes
 
 
 def await_ready(
@@ -105,19 +88,5 @@ def await_ready(
         address_space_mb=None if "memory" in held else spec.memory_mb,
         entry=entry,
     )
-    words = Captured(4096)
-    problem = f"not ready within {deadline.limit_s:g} s"
-    is_ready = False
-    try:
-        channel.send(opening.encode(errors="surrogateescape"), deadline)
-        is_ready = channel.ready(shell.READY, deadline, words)
-    except ChannelBroken as broken:
-        channel.take_outputs(Captured(0), words)
-        problem = str(broken)
-    finally:
-        if not is_ready:
-            processes.end(Deadline.after(KILL_GRACE_S, "end of a sandbox that did not start"))
-            channel.close()
-    if not is_ready:
-        raise SandboxStartFailed(spec.label, words.result()[0].decode(errors="replace").strip() or problem)
-    return words
+    script = opening.encode(errors="surrogateescape")
+    return attach.await_ready(spec.label, channel, script, deadline, end=processes.end)

@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import IO
 from journeyman.clock import Stopwatch
 from journeyman.engines.errors import EngineError
 from journeyman.errors import EnvironmentMissing, InputError
+from journeyman.sandbox.leash import leashed
 
 INSIDE = Path(__file__).parent / "inside"
 HOST = "127.0.0.1"
@@ -77,7 +77,7 @@ class VllmServer:
         self.log = spec.out / "server.log"
         self.started_s = 0.0
         spec.out.mkdir(parents=True, exist_ok=True)
-        watchdog = [sys.executable, str(INSIDE / "watch.py"), str(GRACE_S), *command(spec, port)]
+        watchdog = leashed(command(spec, port), grace_s=GRACE_S, has_pipe=True)
         with self.log.open("wb") as log:
             self._watchdog = subprocess.Popen(
                 watchdog, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment(spec), start_new_session=True

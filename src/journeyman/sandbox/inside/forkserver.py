@@ -32,8 +32,30 @@ OK, RAISED, TIMED_OUT, KILLED = 0, 1, 2, 3
 END_OF_INPUT = 9
 _CHUNK = 1 << 16
 _PR_SET_DUMPABLE = 4
+LARGE_PAGE, MADV_COLLAPSE = 1 << 21, 25
 
 Function = Callable[[bytes], bytes]
+
+
+def settle() -> None:
+    """Before the first fork: make what exists now cheap to share with every child.
+
+    Collections leave it alone, and where the kernel can (Linux 6.1) its memory is moved to large pages, of which a fork
+    copies one entry in place of 512.
+    """
+    gc.collect()
+    gc.freeze()
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        advise = ctypes.CDLL(None).madvise
+        with open("/proc/self/maps") as file:
+            rows = [line.split() for line in file]
+        for row in rows:
+            if row[1] == "rw-p" and (len(row) == 5 or row[5] == "[heap]"):
+                first, last = (int(bound, 16) for bound in row[0].split("-"))
+                for start in range(-(-first // LARGE_PAGE) * LARGE_PAGE, last - LARGE_PAGE + 1, LARGE_PAGE):
+                    advise(ctypes.c_void_p(start), ctypes.c_size_t(LARGE_PAGE), MADV_COLLAPSE)
 
 
 def read_exactly(descriptor: int, size: int) -> bytes:
@@ -180,8 +202,8 @@ def main() -> None:
     sys.path[:0] = options.path
     module, _, name = options.function.partition(":")
     function: Function = getattr(importlib.import_module(module), name)
+    settle()
     forbid_inspection()
-    gc.freeze()
     waiter = select.poll()
     waiter.register(0, select.POLLIN)
     while True:

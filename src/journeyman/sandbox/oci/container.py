@@ -67,6 +67,10 @@ class Container(Processes):
         """Host pid of the container's first process, None where it is not known."""
         return self._pid
 
+    def others(self) -> list[int] | None:
+        """None: which of a container's processes are its own depends on the program."""
+        return None
+
     def kill_commands(self) -> None:
         """Kill everything but the first process; when that cannot be made sure, end the container."""
         deadline = Deadline.after(KILL_GRACE_S, "kill of a command")

@@ -11,14 +11,13 @@ import atexit
 import contextlib
 import os
 import shutil
-import socket
+import subprocess
 import threading
 from pathlib import Path
 
 from journeyman.deadline import Deadline
-from journeyman.sandbox import reaper
-from journeyman.sandbox.capture import Captured
-from journeyman.sandbox.channel import Channel, ChannelBroken
+from journeyman.sandbox import attach, reaper
+from journeyman.sandbox.channel import Channel
 from journeyman.sandbox.errors import LimitUnenforceable, SandboxStartFailed
 from journeyman.sandbox.identity import Identity
 from journeyman.sandbox.launcher import launch
@@ -30,7 +29,6 @@ from journeyman.sandbox.oci.profile import profile
 from journeyman.sandbox.oci.streams import Streams
 from journeyman.sandbox.protocol import KILL_GRACE_S, SandboxIds, SandboxInfos, SandboxSpec
 from journeyman.sandbox.session import Session
-from journeyman.sandbox.shell import READY
 
 _FIX = "run on cgroup v2 (rootless containers get no limits on v1), or as root (docs/sandbox.md, containers)"
 
@@ -108,22 +106,11 @@ class Oci:
 
     def _start(self, spec: SandboxSpec, identity: Identity, words: list[str], deadline: Deadline) -> Session:
         channel, container = _attach(spec, words, self._engine, names.container_name(identity))
-        said = Captured(4096)
-        problem, is_ready = f"not ready within {deadline.limit_s:g} s", False
-        try:
-            channel.send(arguments.boot_script(spec, self._engine, is_guest=self._image is not None), deadline)
-            is_ready = channel.ready(READY, deadline, said)
-            if is_ready:
-                container.find(names.directory_of(identity) / "pid", deadline)
-        except ChannelBroken as broken:
-            channel.take_outputs(Captured(0), said)
-            problem = str(broken)
-        finally:
-            if not is_ready:
-                container.end(Deadline.after(KILL_GRACE_S, "end of a sandbox that did not start"))
-                channel.close()
-        if not is_ready:
-            raise SandboxStartFailed(spec.label, said.result()[0].decode(errors="replace").strip() or problem)
+        script = arguments.boot_script(spec, self._engine, is_guest=self._image is not None)
+        pidfile = names.directory_of(identity) / "pid"
+        said = attach.await_ready(
+            spec.label, channel, script, deadline, end=container.end, look=lambda: container.find(pidfile, deadline)
+        )
         return Session(
             identity.id,
             channel,
@@ -169,35 +156,21 @@ class Oci:
 
 def _attach(spec: SandboxSpec, words: list[str], engine: Engine, name: str) -> tuple[Channel, Container]:
     """Start the program that runs the container and stays attached to its three streams. Raises OSError."""
-    ours, theirs = socket.socketpair()
-    stderr_read, stderr_write = os.pipe()
-    child_ends, host_ends = [stderr_write], [stderr_read]
-    stdout_read, stdout_write = None, theirs.fileno()
-    if spec.entry is None:
-        stdout_read, stdout_write = os.pipe()
-        child_ends.append(stdout_write)
-        host_ends.append(stdout_read)
-    try:
-        process = launch(
+
+    def begin(stdin: int, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+        return launch(
             words,
             executable=words[0],
-            stdin=theirs.fileno(),
-            stdout=stdout_write,
-            stderr=stderr_write,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
             env=dict(os.environ),
             cwd="/",
             new_session=True,
         )
-    except BaseException:
-        ours.close()
-        for descriptor in host_ends:
-            os.close(descriptor)
-        raise
-    finally:
-        theirs.close()
-        for descriptor in child_ends:
-            os.close(descriptor)
-    container = Container(process, engine, name)
-    if stdout_read is None:
-        return Channel(ours, None, stderr_read), container
-    return Streams(ours, stdout_read, stderr_read), container
+
+    ends = attach.attach(begin, serves_frames=spec.entry is not None)
+    container = Container(ends.process, engine, name)
+    if ends.stdout is None:
+        return Channel(ends.control, None, ends.stderr), container
+    return Streams(ends.control, ends.stdout, ends.stderr), container

@@ -11,9 +11,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from journeyman.sandbox.leash import leashed
 from journeyman.tools.mcp.servers import McpServer, Transport
-
-LEASH = Path(__file__).parent / "leash.py"
 
 Streams = AbstractAsyncContextManager[tuple[Any, Any]]
 
@@ -30,7 +29,7 @@ def _stdio(server: McpServer, stderr: TextIO) -> Streams:
         raise FileNotFoundError(f"there is no program {command!r}{'' if os.sep in command else ' on PATH'}")
     words = [command, *server.args]
     if sys.platform == "linux":  # elsewhere the SDK's own end of a program has to do
-        words = [sys.executable, "-I", "-S", str(LEASH), *words]
+        words = leashed(words)
     parameters = StdioServerParameters(command=words[0], args=words[1:], env=dict(server.env), cwd=server.cwd)
     return stdio_client(parameters, errlog=stderr)
 
