@@ -37,6 +37,41 @@ def test_the_program_is_started_anew_after_it_was_killed(tools: SandboxTools) ->
     assert tools.call("filesystem_list_files", {}).text == before
 
 
+def test_what_parses_nothing_is_served_without_the_program_that_holds_the_parsers(tools: SandboxTools) -> None:
+    parsers = "cat /tmp/.worktools-parsers/pid"
+    for name, arguments in (
+        ("filesystem_read_text_file", {"file_path": "note.txt"}),
+        ("search_world", {"query": "quick fox"}),
+        ("calendar_list_events", {}),
+        ("mail_list_mails", {}),
+        ("chat_list_channels", {}),
+    ):
+        assert not tools.call(name, arguments).is_error, name
+    assert tools.sandbox.exec(parsers, deadline_s=10).return_code != 0
+    assert tools.call("spreadsheets_read_csv", {"file_path": "none.csv"}).text.startswith("error: no file")
+    assert tools.sandbox.exec(parsers, deadline_s=10).return_code == 0
+
+
+def test_what_turns_out_to_need_a_parser_is_sent_on(open_office: Callable[..., Sandbox], tmp_path: Path) -> None:
+    from PIL import Image
+
+    world, apps = tmp_path / "world", tmp_path / "apps"
+    (apps / "calendar").mkdir(parents=True)
+    world.mkdir()
+    (world / "rows.csv").write_text("animal,legs\nzebra,4\n")
+    (world / "note.txt").write_text("a zebra\n")
+    Image.new("RGB", (3, 2), "red").save(world / "dot.png")
+    event = "BEGIN:VEVENT\nUID:one\nSUMMARY:Feed the zebra\nDTSTART:20260105T090000Z\nEND:VEVENT"
+    (apps / "calendar" / "zoo.ics").write_text(f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:x\n{event}\nEND:VCALENDAR\n")
+    tools = SandboxTools(open_office(world, apps))
+    assert tools.call("search_world", {"query": "zebra"}).text.startswith("2 places")
+    assert json.loads(tools.call("filesystem_read_image_file", {"file_path": "dot.png"}).text)["width"] == 3
+    assert "Feed the zebra" in tools.call("calendar_list_events", {}).text
+    tools.sandbox.exec("kill -9 $(cat /tmp/.worktools-parsers/pid)", deadline_s=10)
+    assert tools.call("search_world", {"query": "zebra"}).text.startswith("2 places")  # nothing has to be read again
+    assert tools.sandbox.exec("kill -0 $(cat /tmp/.worktools-parsers/pid)", deadline_s=10).return_code != 0
+
+
 def test_a_command_past_its_deadline_is_an_answer_and_tools_go_on(tools: SandboxTools) -> None:
     tools.call("filesystem_list_files", {})
     late = tools.call("code_exec", {"code": "echo begun; sleep 60"}, deadline_s=1.0)

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -280,6 +281,30 @@ def test_a_server_killed_itself_leaves_no_process(spec):
         assert wait_until(lambda: not any(one.processes() for one in traces(mine).values()), 10)
     PROVIDERS["bwrap"]().reap(mine)
     assert not traces(mine)
+
+
+def test_a_server_of_ours_killed_in_mid_call_is_back_in_less_than_two_seconds(spec):
+    program, *args = command(spec)
+    before = traces()
+    tools = McpTools({"mcpServers": {"world": {"command": program, "args": args}}})
+    try:
+        tools.call("filesystem_list_files", {"path": "/"})
+        owners = {one.identity.owner_pid for name, one in traces().items() if name not in before}
+        (server,) = [pid for pid in owners if grandparent(pid) == os.getpid()]
+        threading.Timer(1.0, os.kill, (server, signal.SIGKILL)).start()
+        seen = tools.call("code_exec", {"code": "sleep 30"}, deadline_s=60)
+        killed_at = time.monotonic()
+        again = tools.call("filesystem_read_text_file", {"file_path": "/reports/pumps.txt"})
+        lost_s = time.monotonic() - killed_at
+        assert seen.is_error
+        assert "ended before it answered; whether the call took effect is not known" in seen.text
+        assert again.text.count("42 pumps") == 3
+        assert tools.num_reconnects == {"world": 1}
+        print(f"lost {lost_s:.2f} s, load {os.getloadavg()[0]:.1f}")
+        assert lost_s < 2 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # what others run here slows a start
+    finally:
+        tools.close()
+        PROVIDERS["bwrap"]().reap()
 
 
 def test_our_client_turns_a_fault_of_our_server_into_a_fault(tmp_path):

@@ -1,8 +1,10 @@
 """Ways to the program inside a sandbox: frames where the sandbox serves them, named pipes where it serves a shell.
 
-A shell sandbox is what trials have, since their agents run commands. There the program is started by the first call
-and stays (a forked child serves each request); a command that passes its deadline takes it along, and the next call
-starts it anew. Whoever runs code in the same sandbox can tamper with it, to the harm of that trial only.
+A shell sandbox is what trials have, since their agents run commands. There two programs serve, each started by the
+first call that needs it: one holds the standard library, and its children cost little; one holds the parsers of office
+files too. Both stay (a forked child serves each request); a command that passes its deadline takes them along, and the
+next call starts its own anew. Whoever runs code in the same sandbox can tamper with them, to the harm of that trial
+only.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from journeyman.errors import SystemFault
 from journeyman.sandbox.environment import forkserver_entry
 from journeyman.sandbox.errors import CallKilled, CallRaised, CallTimedOut, ExecTimeout
 from journeyman.sandbox.protocol import AGENT_ROOT, Sandbox
+from journeyman.tools.inside.worktools import kinds
 
 WORKTOOLS_ENTRY: tuple[str, ...] = forkserver_entry("worktools.frames:handle", deadline_s=120.0)
 """Entry program of a sandbox that serves tools only."""
 
-PIPES = "/tmp/.worktools"
+PIPES = {kinds.PLAIN: "/tmp/.worktools", kinds.PARSERS: "/tmp/.worktools-parsers"}
+"""Program -> directory of its pipes inside."""
+
 START_DEADLINE_S = 60.0
-"""For the program's first start, on a machine that is busy with others."""
+"""For a program's start, on a machine that is busy with others."""
 
 MAX_ANSWER_BYTES = 16_000_000
 _STATUS_TIMED_OUT, _STATUS_KILLED = 2, 3
@@ -33,19 +38,11 @@ _STATUS_TIMED_OUT, _STATUS_KILLED = 2, 3
 _GONE = 9
 """Exit status that says that the program does not run any more."""
 
-_START = f"""\
-p=$WORKTOOLS_PIPES; a=$WORKTOOLS_AGENT
-rm -rf "$p"
-python3 -I -S "$a/lib/worktools/daemon.py" "$p" "$a/lib" "$a" </dev/null >/dev/null 2>"$p.log" &
-n=0
-while [ ! -s "$p/pid" ]; do
-  kill -0 $! 2>/dev/null || {{ tail -c 600 "$p.log" >&2; exit 8; }}
-  n=$((n+1)); [ $n -gt {int(START_DEADLINE_S * 20)} ] && exit 7
-  sleep 0.05
-done
-cat "$p/pid"
+_START = """\
+rm -rf "$1"
+exec python3 -I -S "$2/lib/worktools/daemon.py" "$3" "$1" "$2/lib" "$2"
 """
-"""Starts the program and waits until its pipes are there; prints its process id."""
+"""Starts a program, which goes into the background when it is ready; prints its process id."""
 
 
 class ToolHostFailed(SystemFault):
@@ -121,8 +118,16 @@ class FrameHost:
         return _answer(body)
 
 
+@dataclass
+class _Program:
+    """One that runs: its process id inside, and the number of the next exchange."""
+
+    pid: int
+    turn: int = 0
+
+
 class ShellHost:
-    """For a sandbox that serves a shell: starts ``worktools.daemon`` and talks to it through two named pipes.
+    """For a sandbox that serves a shell: starts ``worktools.daemon`` and talks to it through named pipes.
 
     Args:
         sandbox: with the tools' environment at ``/opt/agent``.
@@ -132,61 +137,73 @@ class ShellHost:
 
     def __init__(self, sandbox: Sandbox, root: str = "/ws", apps: str = "") -> None:
         self.sandbox = sandbox
-        self._env = {"WORKTOOLS_ROOT": root, "WORKTOOLS_PIPES": PIPES, "WORKTOOLS_AGENT": AGENT_ROOT}
+        self._env = {"WORKTOOLS_ROOT": root}
         if apps:
             self._env["WORKTOOLS_APPS"] = apps
-        self._pid = self._turn = 0
+        self._programs: dict[str, _Program] = {}
 
     def ask(
         self, request: Mapping[str, Any], *, deadline_s: float, is_repeatable: bool = False
     ) -> dict[str, Any] | Died:
         """See ``ToolHost.ask``. A program that is gone is started anew, once."""
         ends_at = time.monotonic() + deadline_s
+        kind = kinds.kind_of(str(request.get("tool")))
+        answer = self._asked(kind, request, ends_at, is_repeatable)
+        if isinstance(answer, dict) and "elsewhere" in answer:
+            answer = self._asked(kinds.PARSERS, request, ends_at, is_repeatable)
+        return answer
+
+    def _asked(
+        self, kind: str, request: Mapping[str, Any], ends_at: float, is_repeatable: bool
+    ) -> dict[str, Any] | Died:
         for _ in range(2):
-            if not self._pid:
-                self._start()
-            answer = self._exchange(request, max(0.5, ends_at - time.monotonic()), is_repeatable)
+            if kind not in self._programs:
+                self._programs[kind] = self._start(kind)
+            answer = self._exchange(kind, request, max(0.5, ends_at - time.monotonic()), is_repeatable)
             if answer is not None:
                 return answer
-            self._pid = 0
+            del self._programs[kind]
         raise ToolHostFailed("it ended while it was asked, twice")
 
-    def _start(self) -> None:
-        """Start the program and wait for its pipes. Raises ToolHostFailed."""
+    def _start(self, kind: str) -> _Program:
+        """Start a program and wait for its pipes. Raises ToolHostFailed."""
+        words = ["/bin/sh", "-c", _START, "sh", PIPES[kind], AGENT_ROOT, kind]
         try:
-            result = self.sandbox.exec(["/bin/sh", "-c", _START], deadline_s=START_DEADLINE_S + 5, env=self._env)
+            result = self.sandbox.exec(words, deadline_s=START_DEADLINE_S, env=self._env)
         except ExecTimeout as error:
+            self._programs.clear()
             raise ToolHostFailed(f"not ready within {START_DEADLINE_S:g} s") from error
         if result.return_code != 0:
-            said = (result.stderr or result.stdout).decode(errors="replace").strip()
+            said = (result.stderr or result.stdout).decode(errors="replace").strip()[-600:]
             raise ToolHostFailed(f"not started (status {result.return_code}): {said}")
-        self._pid, self._turn = int(result.stdout), 0
+        return _Program(int(result.stdout))
 
     def _exchange(
-        self, request: Mapping[str, Any], deadline_s: float, is_repeatable: bool
+        self, kind: str, request: Mapping[str, Any], deadline_s: float, is_repeatable: bool
     ) -> dict[str, Any] | Died | None:
         """One request and answer; None when the program is gone."""
+        program, pipes = self._programs[kind], PIPES[kind]
         body = json.dumps(request)
         size = "".join(f"\\{byte:03o}" for byte in len(body).to_bytes(4, "big"))
         # 4 lets 5 be opened without waiting for a writer; closed again, 5 ends when the program ends
         command = (
-            f"kill -0 {self._pid} 2>/dev/null || exit {_GONE}; p=$WORKTOOLS_PIPES; o=$p/out{self._turn % 2}; "
+            f"kill -0 {program.pid} 2>/dev/null || exit {_GONE}; o={pipes}/out{program.turn % 2}; "
             f"exec 4<>$o; exec 5<$o; exec 4>&-; "
-            f"{{ printf '{size}'; printf %s {shlex.quote(body)}; }} 1<>$p/in; exec cat <&5"
+            f"{{ printf '{size}'; printf %s {shlex.quote(body)}; }} 1<>{pipes}/in; exec cat <&5"
         )
         try:
             result = self.sandbox.exec(command, deadline_s=deadline_s, env=self._env, max_output_bytes=MAX_ANSWER_BYTES)
         except ExecTimeout as error:
-            self._pid = 0  # the deadline took the program too
+            self._programs.clear()  # the deadline took the programs too
             raise ToolDeadline(str(request.get("tool")), deadline_s) from error
         if result.return_code == _GONE:
             return None
         if not result.stdout:
-            self._pid = 0
             if is_repeatable:
                 return None
+            del self._programs[kind]
             raise ToolHostFailed("it ended while it was asked; whether it acted is not known")
-        self._turn += 1
+        program.turn += 1
         status, text = result.stdout[0], result.stdout[1:]
         if status == 0:
             return _answer(text)
@@ -197,11 +214,15 @@ class ShellHost:
         raise ToolHostFailed(text.decode(errors="replace")[:500])
 
 
+_IS_WHOLE = {"same", "elsewhere"}
+"""Keys of answers that hold no content."""
+
+
 def _answer(body: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(body)
     except ValueError as error:
         raise ToolHostFailed(f"no JSON: {body[:200]!r}") from error
-    if not isinstance(answer, dict) or not ("same" in answer or isinstance(answer.get("content"), str)):
+    if not isinstance(answer, dict) or not (_IS_WHOLE & answer.keys() or isinstance(answer.get("content"), str)):
         raise ToolHostFailed(f"no answer: {body[:200]!r}")
     return answer

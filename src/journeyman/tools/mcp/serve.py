@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 
 from journeyman.errors import EnvironmentMissing, InputError
 from journeyman.tools.mcp.endpoints import serve_http, serve_stdio
@@ -24,12 +29,11 @@ def serve_world(
         EnvironmentMissing: the extra ``mcp`` or the sandbox is not there.
     """
     address = None if http is None else _address(http)
-    try:
-        import mcp  # noqa: F401
-    except ImportError as error:
-        raise EnvironmentMissing("serving tools needs the protocol's SDK; pip install 'journeyman[mcp]'") from error
+    if find_spec("mcp") is None:
+        raise EnvironmentMissing("serving tools needs the protocol's SDK; pip install 'journeyman[mcp]'")
     with ExitStack() as stack:
-        tools = stack.enter_context(opened(spec))
+        with _sdk_loading():
+            tools = stack.enter_context(opened(spec))
 
         def close() -> None:
             guard = threading.Timer(CLOSE_S, os._exit, (EnvironmentMissing.exit_code,))
@@ -44,6 +48,21 @@ def serve_world(
             return serve_http(tools, *address, token=token, with_parent=with_parent, as_json=as_json)
         finally:
             close()
+
+
+@contextmanager
+def _sdk_loading() -> Iterator[None]:
+    """Load the SDK beside what the block does; it is there when the block ends. Without collections, which find nothing
+    in classes that stay."""
+    gc.disable()
+    thread = threading.Thread(target=partial(import_module, "mcp.server.lowlevel"), name="mcp-sdk", daemon=True)
+    thread.start()
+    try:
+        yield
+        thread.join()
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from .kinds import need_parsers
 from .state import found, load, new_id, now, store
 from .workspace import Refused, Workspace
 
@@ -34,10 +35,14 @@ def _events(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def _imported(home: Path) -> list[dict[str, Any]]:
+    paths = sorted(home.glob("**/*.ics")) if home.is_dir() else []
+    if not paths:
+        return []
+    need_parsers()
     from officedocs import open_document
 
     records = []
-    for path in sorted(home.glob("**/*.ics")) if home.is_dir() else []:
+    for path in paths:
         for node in open_document(path.read_bytes(), path.name).walk():
             if node.kind == "event":
                 facts = node.attributes

@@ -1,6 +1,10 @@
 """Serve requests in a sandbox whose supervisor is a shell: named pipes in, named pipes out, a forked child per request.
 
-    python3 -I -S daemon.py DIRECTORY LIB FORKSERVER_DIRECTORY
+    python3 -I -S daemon.py KIND DIRECTORY LIB FORKSERVER_DIRECTORY
+
+KIND says what is loaded before the first request, and so how much a child costs: ``plain`` is the standard library
+and the tools that read no office file, ``parsers`` the libraries too (``kinds.py``). The program goes into the
+background once its pipes are there, and prints its process id.
 
 The shell writes a frame (4-byte length, request) to ``DIRECTORY/in`` and reads the answer (status byte, body) from
 ``DIRECTORY/out0`` and ``out1`` by turns. This program holds the pipe of an answer open until the answer is written: a
@@ -10,54 +14,82 @@ them and dies with its request.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
 import select
 import sys
 from pathlib import Path
+from typing import Any
 
 #: Wall-clock of a request that names no other bound, seconds.
 DEADLINE_S = 120.0
 
 #: Loaded before the first request, since loading takes longer than most requests.
-PRELOADED = (
+PLAIN = (
+    *("json", "hashlib", "difflib", "sqlite3", "mailbox", "email.policy", "email.parser", "zoneinfo", "fnmatch"),
+    *("worktools.filesystem", "worktools.mail", "worktools.chat", "worktools.calendar", "worktools.search"),
+    *("worktools.code", "worktools.output"),
+)
+PARSERS = (
     *("zipfile", "json", "hashlib", "difflib", "lxml.etree", "openpyxl", "docx", "pptx", "PIL.Image", "pypdfium2"),
     *("python_calamine", "formualizer", "officedocs.opening", "officedocs.xlsx.editing", "officedocs.docx.reader"),
     *("officedocs.pptx.reader", "officedocs.xlsx.reading", "officedocs.pdf", "officedocs.docx.edits", "sqlite3"),
+    *("csv", "officedocs.delimited.editing", "officedocs.delimited.reading", "officedocs.delimited.writing"),
+    *("officedocs.xlsx.engines.embedded", "PIL.BmpImagePlugin", "PIL.GifImagePlugin", "PIL.PpmImagePlugin"),
+    *("PIL.JpegImagePlugin", "PIL.PngImagePlugin", "encodings.utf_16_le"),
     *("worktools.filesystem", "worktools.spreadsheets", "worktools.documents", "worktools.pdfs"),
     *("worktools.presentations", "worktools.mail", "worktools.chat", "worktools.calendar", "worktools.search"),
 )
+PRELOADED = {"plain": PLAIN, "parsers": PARSERS}
 
 
-def preload() -> None:
+def preload(names: tuple[str, ...] = PARSERS) -> None:
     """Load what calls need; what is not installed here is missed by the call that needs it."""
-    for name in PRELOADED:
+    gc.disable()
+    for name in names:
         try:
             importlib.import_module(name)
         except Exception:
             continue
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
-def main() -> None:
-    """Make the pipes, say that they are there, serve until killed."""
-    directory, library, forkserver_directory = sys.argv[1:4]
-    sys.path[:0] = [library, forkserver_directory]
-    forkserver = importlib.import_module("forkserver")
-    handle = importlib.import_module("worktools.serve").handle
-    preload()
-    home = Path(directory)
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+def rehearse() -> None:
+    """Open one small file of the commonest kinds: what a library prepares with its first file, every child then has."""
+    with contextlib.suppress(Exception):
+        from io import BytesIO
+
+        from officedocs import open_document
+        from openpyxl import Workbook
+
+        buffer = BytesIO()
+        Workbook().save(buffer)
+        open_document(buffer.getvalue(), "a.xlsx")
+        open_document(b"a,b\n1,2\n", "a.csv")
+
+
+def to_background(home: Path) -> None:
+    """Go on in a child, whose process id is kept and printed; the program that was started ends."""
+    child = os.fork()
+    if child:
+        (home / "pid").write_text(str(child))
+        os.write(1, f"{child}\n".encode())
+        os._exit(0)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+def serve(home: Path, forkserver: Any, handle: Any) -> None:
+    """Answer what comes through the pipes of ``home`` until killed."""
     into, outs = home / "in", (home / "out0", home / "out1")
-    for path in (into, *outs):
-        if not path.exists():
-            os.mkfifo(path, 0o600)
     os.dup2(os.open(into, os.O_RDWR), 0)  # held open for good, so that no request is lost between two
     held = [os.open(path, os.O_RDWR) for path in outs]
-    (home / "pid.part").write_text(str(os.getpid()))
-    (home / "pid.part").rename(home / "pid")  # whoever sees it sees all of it
     waiter = select.poll()
     waiter.register(0, select.POLLIN)
     turn = 0
@@ -76,6 +108,26 @@ def main() -> None:
         forkserver.write_all(held[turn % 2], answer or bytes([forkserver.KILLED]) + b"no request arrived")
         os.close(held[turn % 2])  # the end of the answer
         turn += 1
+
+
+def main() -> None:
+    """Load, make the pipes, go into the background, serve until killed."""
+    kind, directory, library, forkserver_directory = sys.argv[1:5]
+    sys.path[:0] = [library, forkserver_directory]
+    forkserver = importlib.import_module("forkserver")
+    importlib.import_module("worktools.kinds").be(kind)
+    handle = importlib.import_module("worktools.serve").handle
+    preload(PRELOADED[kind])
+    if kind == "parsers":
+        rehearse()
+        forkserver.settle()  # the other holds so little that large pages would only cost memory
+    home = Path(directory)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in ("in", "out0", "out1"):
+        if not (home / name).exists():
+            os.mkfifo(home / name, 0o600)
+    to_background(home)
+    serve(home, forkserver, handle)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .search_units import units_of
+from .kinds import need_parsers
+from .search_units import is_parsed, units_of
 from .workspace import MAX_FILE_BYTES, Refused, Workspace
 
 SNIPPET_WORDS = 24
@@ -78,6 +79,8 @@ def _refreshed(database: sqlite3.Connection, workspace: Workspace) -> list[tuple
     for file in workspace.files():
         facts = file.stat()
         present[workspace.shown(file)] = (file, f"{facts.st_size}-{facts.st_mtime_ns}", facts.st_size)
+    if any(known.get(name) != stamp and is_parsed(name) for name, (_, stamp, _) in present.items()):
+        need_parsers()
     database.execute("BEGIN")
     for name in [name for name in known if name not in present]:
         _forget(database, name)

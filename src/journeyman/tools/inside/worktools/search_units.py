@@ -19,6 +19,11 @@ Unit = tuple[str, str]
 """Place in the file, and its text."""
 
 
+def is_parsed(name: str) -> bool:
+    """Whether a file of this name is not simply read as lines."""
+    return name.rpartition(".")[2].lower() not in (*IMAGES, *PLAIN)
+
+
 def units_of(data: bytes, name: str) -> Iterator[Unit]:
     """The units of a file in order. Raises an officedocs error for a file that cannot be read."""
     suffix = name.rpartition(".")[2].lower()

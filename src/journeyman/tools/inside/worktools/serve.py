@@ -4,7 +4,7 @@ Request, JSON: ``tool``, ``arguments``; optional ``root``, ``apps``, ``tmp``, ``
 which this process is killed by its own alarm), ``reads`` (an argument's name: the answer then carries that file's
 digest) and ``known`` (digests for which the caller has the answer already).
 Answer, JSON: ``content``, ``is_error``, ``changed`` (paths), ``spill`` (path of the whole text) and ``sha256``; or
-``same`` with the digest when it is one of ``known``.
+``same`` with the digest when it is one of ``known``; or ``elsewhere`` when the program with the parsers is to be asked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .kinds import NeedsParsers
 from .workspace import SPILL, Refused, Workspace, as_text
 
 MAX_CHARS = 20_000
@@ -76,6 +77,8 @@ def answer_of(request: Mapping[str, Any]) -> dict[str, Any]:
             if answer["sha256"] in (request.get("known") or ()):
                 return {"same": answer["sha256"]}
         answer["content"] = as_text(function(workspace, **arguments))
+    except NeedsParsers:
+        return {"elsewhere": True}
     except (MemoryError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of a Rust library is a BaseException

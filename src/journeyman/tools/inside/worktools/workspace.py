@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from .kinds import need_parsers
+
 SPILL = "tool_outputs"
 """Directory below the temporary one with texts that were too long for an answer."""
 
@@ -158,6 +160,7 @@ class Workspace:
 
     def keep_image(self, data: bytes, name: str) -> dict[str, Any]:
         """Facts about an image and the file in the sandbox where it now lies. Raises Refused when it is none."""
+        need_parsers()
         from io import BytesIO
 
         from PIL import Image
