@@ -25,6 +25,7 @@ from journeyman.tasks.errors import (
     VerifierTimeout,
 )
 from journeyman.tasks.grader import GRADER_ROOT, GRADER_SOURCE, SANDBOX_MEMORY_MB
+from journeyman.tasks.guarding import GUARD, GUARD_SOURCE, guarding
 from journeyman.tasks.reward_file import read_details, read_reward
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict, malformed, scored, verifier_error
@@ -108,20 +109,24 @@ def _verify_once(
     with scratch(label) as room:
         write_artifacts(shown, room / "artifacts")
         (room / "verifier").mkdir()
+        tests = tests_of(task, room).absolute()
+        untrusted = ("/logs/artifacts", *(mount.target for mount in state))
         spec = SandboxSpec(
             label=label,
             mounts=(
                 *state,
-                Mount(tests_of(task, room).absolute(), "/tests"),
+                Mount(tests, "/tests"),
                 Mount(room / "artifacts", "/logs/artifacts"),
                 Mount(room / "verifier", "/logs/verifier", writable=True),
                 Mount(GRADER_SOURCE, f"{GRADER_ROOT}/grade.py"),
+                Mount(GUARD_SOURCE, GUARD),
             ),
             environment=environment,
             cwd=cwd or "/ws",
             env={
                 "LOGS_DIR": "/logs",  # said, since a provider that isolates nothing has other paths
                 "TESTS_DIR": "/tests",
+                **guarding(task, tests, untrusted, has_environment=environment is not None),
                 **{k: v for k, v in task.config.verifier.env.items() if "${" not in v},
             },
             memory_mb=SANDBOX_MEMORY_MB,
