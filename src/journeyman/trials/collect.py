@@ -12,6 +12,8 @@ from journeyman.tasks.artifacts import MAX_DELIVERABLE_BYTES, stays_inside
 
 MAX_FILES = 200
 MAX_TOTAL_BYTES = 64_000_000
+_FOLDER = "artifacts"
+_TAR_FAILED = 2
 
 
 def collect_files(sandbox: Sandbox, logs: str, limit_s: float, transfer_s: float) -> dict[str, bytes]:
@@ -24,8 +26,8 @@ def collect_files(sandbox: Sandbox, logs: str, limit_s: float, transfer_s: float
         SandboxFault: the sandbox broke or a deadline passed.
     """
     deadline = Deadline.after(limit_s, "collection of deliverables")
-    folder = f"{logs}/artifacts"
-    packed = _packed(sandbox, folder, deadline)
+    folder = f"{logs}/{_FOLDER}"
+    packed = _packed(sandbox, logs, deadline)
     if packed is not None:
         return packed
     listing = f"[ -d {folder} ] && [ ! -h {folder} ] || exit 0; cd {folder} && exec find . -type f -print0"
@@ -50,24 +52,26 @@ def collect_files(sandbox: Sandbox, logs: str, limit_s: float, transfer_s: float
     return found
 
 
-def _packed(sandbox: Sandbox, folder: str, deadline: Deadline) -> dict[str, bytes] | None:
+def _packed(sandbox: Sandbox, logs: str, deadline: Deadline) -> dict[str, bytes] | None:
     """All of it as one archive, which costs one process instead of two per file; None where that is not possible.
 
-    The archive is data of unknown intent: only regular members with safe names are taken, within the same bounds.
+    A directory that is a link is archived as a link. The archive is data of unknown intent: only regular members with
+    safe names are taken, within the same bounds.
     """
-    command = f"[ -d {folder} ] && [ ! -h {folder} ] || exit 100; cd {folder} && exec tar -cf - ."
-    limit_s = max(deadline.remaining_s, 0.1)
-    result = sandbox.exec(command, deadline_s=limit_s, max_output_bytes=MAX_TOTAL_BYTES)
-    if result.return_code == 100:
-        return {}
+    words = ["tar", "-cf", "-", "-C", logs, _FOLDER]
+    result = sandbox.exec(words, deadline_s=max(deadline.remaining_s, 0.1), max_output_bytes=MAX_TOTAL_BYTES)
+    if result.return_code == _TAR_FAILED and not result.stdout.strip(b"\0"):
+        return {}  # there is no such directory
     if result.return_code != 0 or result.omitted_bytes:
         return None
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(result.stdout), mode="r:") as archive:
             for member in archive:
-                name = member.name.removeprefix("./")
-                twin = found.get(member.linkname.removeprefix("./")) if member.islnk() else None
+                name = member.name.removeprefix(f"{_FOLDER}/")
+                if name == member.name:
+                    continue  # the directory itself, or what stands in its place
+                twin = found.get(member.linkname.removeprefix(f"{_FOLDER}/")) if member.islnk() else None
                 if twin is not None and stays_inside(name) and len(found) < MAX_FILES:
                     found[name] = twin  # a second hard link to a file that came before
                 file = archive.extractfile(member) if member.isreg() and stays_inside(name) else None

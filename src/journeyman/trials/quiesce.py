@@ -1,8 +1,9 @@
 """QUIESCE: between the end of the agent and the first look at its deliverables, every process it left is killed.
 
-Inside, a shell lists the processes of its own namespace; it has to print exactly what an empty sandbox prints. A
-process that the agent left can add to that text but take nothing from it, so the worst it can do is to be killed. The
-kill comes from outside: a command that passes its deadline takes every process but the supervisor with it.
+Where the sandbox has a control group, the host's kernel says which processes are in it. Elsewhere a shell inside lists
+the processes of its own namespace; it has to print exactly what an empty sandbox prints. A process that the agent left
+can add to that text but take nothing from it, so the worst it can do is to be killed. The kill comes from outside: a
+command that passes its deadline takes every process but the supervisor with it.
 """
 
 from __future__ import annotations
@@ -54,16 +55,23 @@ def quiesce(
         NotQuiet: something is still alive. SandboxFault: the sandbox broke.
     """
     deadline = Deadline.after(deadline_s, f"quiescence of sandbox {sandbox.id}")
-    inside = not serves_frames and (provider is None or "processes" in provider.supports)
-    if inside:
-        remains = _listed(sandbox, deadline)
+    sees_inside = not serves_frames and (provider is None or "processes" in provider.supports)
+
+    def look() -> str:
+        found = sandbox.strangers()
+        if found is not None:
+            return f"{len(found)} processes" if found else ""
+        return _listed(sandbox, deadline) if sees_inside else _counted(sandbox, provider)
+
+    if sees_inside or sandbox.strangers() is not None:
+        remains = look()
         if not remains:
             return False
     else:
         remains = "not looked at yet"
     for _ in range(_TRIES):
         _kill(sandbox, serves_frames=serves_frames)
-        remains = _listed(sandbox, deadline) if inside else _counted(sandbox, provider)
+        remains = look()
         if not remains:
             return True
         if deadline.has_passed:

@@ -6,7 +6,9 @@ the agent never runs again for it. What ``take`` returned is durable: its record
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -53,6 +55,9 @@ class Closer:
         grader: gives verdicts.
         root: the run directory; None stores nothing.
         owner: acknowledges closed trials; None leaves that to a later owner.
+
+    Attributes:
+        bell: becomes readable when there is something to ``take``.
     """
 
     def __init__(self, grader: Grader, root: Path | None, owner: Owner | None) -> None:
@@ -61,6 +66,8 @@ class Closer:
         self._writers = ThreadPoolExecutor(max_workers=WRITERS, thread_name_prefix="records")
         self._waiting: list[Closing] = []
         self._at_work: tuple[Future[list[Trial]], int] | None = None
+        self.bell, self._rope = socket.socketpair()
+        self.bell.setblocking(False)
 
     @property
     def backlog(self) -> int:
@@ -79,18 +86,24 @@ class Closer:
     def take(self) -> list[Trial]:
         """Attempts that have their row since the last call; starts the next portion when the thread is free."""
         found: list[Trial] = []
+        with contextlib.suppress(BlockingIOError):
+            self.bell.recv(64)
         if self._at_work is not None and self._at_work[0].done():
             found = self._at_work[0].result()
             self._at_work = None
         if self._at_work is None and self._waiting:
             portion, self._waiting = self._waiting[:PORTION], self._waiting[PORTION:]
-            self._at_work = self._pool.submit(self._close_all, portion), len(portion)
+            work = self._pool.submit(self._close_all, portion)
+            self._at_work = work, len(portion)
+            work.add_done_callback(lambda _: self._rope.send(b"."))
         return found
 
     def close(self) -> None:
         """Wait for the portion at work."""
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._writers.shutdown(wait=True, cancel_futures=True)
+        self.bell.close()
+        self._rope.close()
 
     def _close_all(self, portion: Sequence[Closing]) -> list[Trial]:
         graded = [item for item in portion if item.fault is None or classify(item.fault).grade]

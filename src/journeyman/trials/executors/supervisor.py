@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import json
 import os
 import pickle
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from journeyman.sandbox import proctree
+from journeyman.sandbox.inside.forkserver import settle
 from journeyman.trials.executors.attempt import run_attempt
 from journeyman.trials.executors.protocol import Ticket, Workplace, WorkplaceRecipe
 from journeyman.trials.executors.wire import Link, LinkBroken
@@ -183,8 +183,7 @@ def main(words: list[str]) -> int:
         control.send(json.dumps({"op": "failed", "type": type(error).__name__, "message": str(error)}).encode())
         return 1
     _ = workplace.provider.supports  # looked up once here, not in every forked process
-    gc.collect()
-    gc.freeze()  # what exists now stays shared with every forked process
+    settle()  # what exists now stays shared with every forked process
     control.send(b'{"op": "ready"}')
     Supervisor(control, workplace).serve()
     return 0
