@@ -198,8 +198,8 @@ def test_version_1_is_lifted_and_a_newer_version_is_refused(tmp_path: Path) -> N
     assert columns.version.tolist() == [-1, -1, 8, -1, 9, 9]
     assert columns.logprob.tolist() == [0, 0, -0.5, 0, -0.25, -1.0]
     record = tmp_path / place_of("old/1", 1) / RECORD
-    record.write_text(json.dumps({**json.loads(record.read_text()), "schema_version": 3}))
-    with pytest.raises(InputError, match="schema version 3: written by a newer journeyman; allowed: 1 to 2"):
+    record.write_text(json.dumps({**json.loads(record.read_text()), "schema_version": 4}))
+    with pytest.raises(InputError, match="schema version 4: written by a newer journeyman; allowed: 1 to 3"):
         open_run(tmp_path).trials()
 
 

@@ -64,7 +64,7 @@ def audit(run: str | None, model: Path | None, family: str | None, tokenizer: Pa
     vocabulary = _tokenizer(run, tokenizer)
     with open_run(run) as stored:
         keys = [row.key for row in stored.trials()]
-        report = retokenised((stored.trajectory(key) for key in keys), vocabulary)
+        report = retokenised(((stored.trajectory(key), stored.segments(key)) for key in keys), vocabulary)
     return _show_audit(report, keys, vocabulary, run, as_json)
 
 

@@ -5,13 +5,14 @@ Pure functions over contexts, running or stored: nothing is modified, the report
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from journeyman.errors import InputError
 from journeyman.tokens.context import Columns, Context, Segment, Source
+from journeyman.tokens.segments import inferred, prompt_ranges
 from journeyman.tokens.tokenizer import Tokenizer
 
 
@@ -105,8 +106,15 @@ def reencoded(tokenizer: Tokenizer, ids: Iterable[int]) -> list[int]:
     return result + tokenizer.encode(tokenizer.decode(run))
 
 
-def retokenised(contexts: Iterable[Context | Columns], tokenizer: Tokenizer) -> AuditReport:
+Stored = tuple[Columns, Sequence[Segment]]
+"""A stored context: its columns and its segments."""
+
+
+def retokenised(contexts: Iterable[Context | Columns | Stored], tokenizer: Tokenizer) -> AuditReport:
     """Audit every sampled turn, of running or stored contexts.
+
+    Args:
+        contexts: of columns alone the segments are inferred (``segments.inferred``).
 
     Raises:
         InputError: an id lies beyond the vocabulary, so the tokenizer is not that of the contexts.
@@ -116,7 +124,7 @@ def retokenised(contexts: Iterable[Context | Columns], tokenizer: Tokenizer) -> 
     changed: list[Changed] = []
     growth = PromptGrowth()
     for index, context in enumerate(contexts):
-        columns = context.arrays() if isinstance(context, Context) else context
+        columns, segments = _parts(context)
         if columns.ids.max(initial=-1) >= tokenizer.vocab_size:
             problem = f"id {columns.ids.max()} lies beyond its {tokenizer.vocab_size} tokens"
             raise InputError("tokenizer", problem, hint="it is not the one these trials were sampled with")
@@ -133,15 +141,21 @@ def retokenised(contexts: Iterable[Context | Columns], tokenizer: Tokenizer) -> 
                 totals["seams"] += 1
         changed += found
         totals["would_fork"] += bool(found and spans and found[0].turn < spans[-1][0])
-        segments = context.segments if isinstance(context, Context) else _segments(columns)
         totals["forks"] += len(segments) - 1
         forced = columns.source == Source.FORCED
         forced_tokens += int(forced.sum())
         forced_turns += len(np.unique(columns.turn[forced]))
-        growth = _grown(growth, len(columns.ids), [_prompt_length(segments, start) for _, start, _ in spans])
+        lengths = [sum(e - b for b, e in prompt_ranges(segments, start)) for _, start, _ in spans]
+        growth = _grown(growth, len(columns.ids), lengths)
     return AuditReport(
         changed=tuple(changed), forced_turns=forced_turns, forced_tokens=forced_tokens, growth=growth, **totals
     )
+
+
+def _parts(context: Context | Columns | Stored) -> Stored:
+    if isinstance(context, Context):
+        return context.arrays(), context.segments
+    return (context, inferred(context)) if isinstance(context, Columns) else context
 
 
 def _turns(columns: Columns) -> Iterator[tuple[int, int, int]]:
@@ -170,19 +184,6 @@ def _merges_at_seam(columns: Columns, start: int, sampled: list[int], tokenizer:
             break
         after.append(token)
     return bool(before and after) and tokenizer.encode(tokenizer.decode([*before, *after])) != [*before, *after]
-
-
-def _segments(columns: Columns) -> tuple[Segment, ...]:
-    """Segments of a stored context: each begins with prompt tokens after a turn. What they share is not known."""
-    is_prompt = (columns.source == Source.PROMPT) & (columns.turn > 0)
-    begins = np.flatnonzero(np.diff(is_prompt.astype(np.int8), prepend=0) == 1)
-    return (Segment("opening", 0), *(Segment("", int(start)) for start in begins))
-
-
-def _prompt_length(segments: tuple[Segment, ...], start: int) -> int:
-    """Tokens the model saw before the one at ``start``."""
-    segment = [segment for segment in segments if segment.start <= start][-1]
-    return start - segment.start + sum(end - begin for begin, end in segment.shared)
 
 
 def _grown(growth: PromptGrowth, stored: int, lengths: list[int]) -> PromptGrowth:

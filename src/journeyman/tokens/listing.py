@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from journeyman.redact import process_redactor
 from journeyman.tokens.context import Columns, Source
 from journeyman.tokens.tokenizer import Tokenizer
 
@@ -35,14 +36,19 @@ class TokenLine:
 
 
 def token_lines(columns: Columns, tokenizer: Tokenizer | None) -> Iterator[TokenLine]:
-    """One line per token, in order. Without a tokenizer, or beyond its vocabulary, the text is empty."""
-    for at, token in enumerate(columns.ids.tolist()):
+    """One line per token, in order. Without a tokenizer, or beyond its vocabulary, the text is empty.
+
+    A secret that this process holds is not shown, also where several tokens spell it; the ids are as they are.
+    """
+    ids = columns.ids.tolist()
+    texts = process_redactor().pieces([shown(tokenizer, token) for token in ids])
+    for at, (token, text) in enumerate(zip(ids, texts, strict=True)):
         source = Source(int(columns.source[at]))
         sampled = source == Source.SAMPLED
         yield TokenLine(
             at,
             token,
-            shown(tokenizer, token),
+            text,
             source.name.lower(),
             bool(columns.mask[at]),
             float(columns.logprob[at]) if sampled else None,

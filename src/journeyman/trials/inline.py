@@ -8,6 +8,7 @@ failed attempt is kept. Grading happens for the whole batch in one fresh verifie
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
@@ -23,6 +24,7 @@ from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.tools import ToolContext
 from journeyman.trials.outcome import outcome_of
 from journeyman.trials.record import Trial, TrialRequest
+from journeyman.trials.retrying import Retry, next_retry
 
 DELIVERABLE = "answer.json"
 PORTION = 32
@@ -47,6 +49,8 @@ class InlineExecutor:
         max_context: tokens a trial may hold.
         seed: root of the sampling noise.
         max_attempts: attempts per trial when the error table says retry.
+        retry_s: as ``Limits.retry_s``.
+        pause: waits some seconds, before the trials that broke are attempted again.
     """
 
     def __init__(
@@ -58,9 +62,12 @@ class InlineExecutor:
         max_context: int,
         seed: int,
         max_attempts: int = 2,
+        retry_s: float = 1800.0,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.engine, self.tokenizer, self.tools_of = engine, tokenizer, tools_of
         self.max_context, self.seed, self.max_attempts = max_context, seed, max_attempts
+        self.retry_s, self._pause = retry_s, pause
 
     def run(self, requests: Sequence[TrialRequest], grader: Grader) -> list[Trial]:
         """Run, retry and grade; returns every attempt, those of one request in order of attempt.
@@ -69,16 +76,26 @@ class InlineExecutor:
         """
         attempts: list[list[Trial]] = [[] for _ in requests]
         open_indices = list(range(len(requests)))
+        retries: dict[int, Retry] = {}
+        since = time.monotonic()
         with Grading(grader) as grading:
             for attempt in range(1, self.max_attempts + 1):
                 trials = self._converse([requests[i] for i in open_indices], attempt, grading)
                 for index, trial in zip(open_indices, trials, strict=True):
+                    trial.retry = retries[index].record() if index in retries else None
                     attempts[index].append(trial)
-                open_indices = [i for i in open_indices if _retries(attempts[i][-1])]
-                if not open_indices:
+                since = since if attempt > 1 else time.monotonic()
+                retries = self._retries([(i, attempts[i][-1]) for i in open_indices], time.monotonic() - since)
+                open_indices = list(retries)
+                if not open_indices or attempt == self.max_attempts:
                     break
+                self._pause(max(retry.wait_s for retry in retries.values()))  # one batch starts together
             grading.finish()
         return [trial for group in attempts for trial in group]
+
+    def _retries(self, ended: Sequence[tuple[int, Trial]], elapsed_s: float) -> dict[int, Retry]:
+        found = ((index, next_retry(trial, self.seed, elapsed_s, self.retry_s)) for index, trial in ended)
+        return {index: retry for index, retry in found if retry is not None}
 
     def _converse(self, requests: Sequence[TrialRequest], attempt: int, grading: Grading) -> list[Trial]:
         running: dict[str, tuple[TrialRequest, Conversation]] = {}
@@ -184,10 +201,6 @@ def _ended(request: TrialRequest, conversation: Conversation, error: BaseExcepti
     if error is not None:
         trial.outcome = outcome_of(None, "error", error)
     return trial
-
-
-def _retries(trial: Trial) -> bool:
-    return trial.outcome is not None and trial.outcome.retry
 
 
 def _judge(trials: Sequence[Trial], grader: Grader) -> None:

@@ -78,7 +78,7 @@ class Life:
             error = error or escaped
         desk = self._desk
         told = None if error is None else (type(error).__name__, str(error), classify(error).cause)
-        self._facts["segments"] = _segments(desk.loop.context) if desk is not None else []
+        self._facts |= desk.notes() if desk is not None else {}
         return Ended(
             "error" if error is not None else stop_reason,
             desk.loop.answer if desk is not None else None,
@@ -89,14 +89,24 @@ class Life:
         )
 
     def close(self) -> str:
-        """End the sandbox, bounded; what could not be removed, in words, for the supervisor to reap. Never raises."""
-        if self._desk is None or self._desk.sandbox is None:
+        """End tools and sandbox, bounded; what could not be removed, in words, for the supervisor to reap.
+
+        Never raises.
+        """
+        if self._desk is None:
             return ""
+        left = ""
         try:
-            self._desk.sandbox.destroy(deadline_s=self._ticket.limits.stop_s)
+            if self._desk.tools is not None:
+                self._desk.tools.close()
         except Exception as error:
-            return str(error)
-        return ""
+            left = str(error)
+        try:
+            if self._desk.sandbox is not None:
+                self._desk.sandbox.destroy(deadline_s=self._ticket.limits.stop_s)
+        except Exception as error:
+            left = str(error)
+        return left
 
     def _act(self, desk: Desk) -> str:
         task, limits, loop = self._ticket.request.task, self._ticket.limits, desk.loop
@@ -144,11 +154,3 @@ class Life:
             yield
         finally:
             self._facts["phases_s"][name] = round(time.monotonic() - started, 4)
-
-
-def _segments(context: Context) -> list[dict[str, Any]]:
-    """The segments of a context that was edited; empty for one that only grew."""
-    segments = context.segments
-    if len(segments) < 2:
-        return []
-    return [{"reason": s.reason, "start": s.start, "shared": [list(pair) for pair in s.shared]} for s in segments]

@@ -24,6 +24,7 @@ class Limits:
         transfer_s: one upload or download.
         stop_s: end of a sandbox; what is left then is reaped by the supervisor.
         slack_s: added to the sum that the supervisor enforces.
+        retry_s: from the end of a trial's first attempt; no further one starts later.
     """
 
     start_s: float = 30.0
@@ -35,6 +36,7 @@ class Limits:
     transfer_s: float = 120.0
     stop_s: float = 30.0
     slack_s: float = 30.0
+    retry_s: float = 1800.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

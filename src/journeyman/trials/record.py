@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,8 @@ class Trial:
         artifacts: deliverables by name, or None when nothing was delivered.
         attempt: 1 for the first; a retry is a new trial with the next number.
         error: type name and message of what broke, or None.
+        retry: why this attempt follows another one and how long it waited (``retrying.Retry``), or None for the first.
+        segments: those of a context that was edited (``tokens.segments.as_json``); empty for one that only grew.
     """
 
     request: TrialRequest
@@ -56,6 +59,8 @@ class Trial:
     error: tuple[str, str] | None = None
     verdict: Verdict | None = None
     outcome: Outcome | None = None
+    retry: dict[str, Any] | None = None
+    segments: Sequence[Mapping[str, Any]] = ()
 
     @property
     def reward(self) -> float | None:
@@ -95,4 +100,6 @@ class Trial:
             "n_sampled": int(self.tokens.mask.sum()),
             "turns": [turn.record() for turn in self.turns],
             "deliverables": {n: d.decode(errors="replace") for n, d in (self.artifacts or {}).items()},
+            **({"retry": self.retry} if self.retry is not None else {}),
+            **({"segments": list(self.segments)} if self.segments else {}),
         }

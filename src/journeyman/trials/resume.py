@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from journeyman.trials.executors.dispatch import Job
 from journeyman.trials.outcome import OUTCOMES
 from journeyman.trials.record import TrialRequest
+from journeyman.trials.store.events import read_events, segments_told
 from journeyman.trials.store.hot import HotTrial
 from journeyman.trials.store.owner import Owner
 from journeyman.trials.store.rows import TrialRow
@@ -67,6 +68,7 @@ def close_orphans(owner: Owner) -> list[str]:
                 "verdict": None,
                 "turns": [],
                 "deliverables": {},
+                "segments": segments_told(read_events((hot.directory / "events.jsonl").read_bytes()).events),
             }
             keys.append(owner.admit(hot.close(record)))
     return keys

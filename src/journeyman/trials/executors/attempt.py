@@ -9,10 +9,12 @@ from __future__ import annotations
 import pickle
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 from journeyman.engines.protocol import TurnResult
 from journeyman.harness.protocol import Loop
 from journeyman.tokens.context import Context
+from journeyman.tokens.segments import as_json
 from journeyman.trials.executors.protocol import Ticket, Workplace
 from journeyman.trials.executors.wire import Link, LinkBroken, Message, column_blobs
 from journeyman.trials.lifecycle import Life
@@ -24,12 +26,12 @@ _PATIENCE_S = 30.0
 
 
 class Owner:
-    """The engine's owner as the attempt sees it. State: how many tokens were told, and of which epoch the last were."""
+    """The engine's owner as the attempt sees it. State: how many tokens and segments were told, and of which epoch."""
 
     def __init__(self, link: Link, ticket: Ticket) -> None:
         self._link, self._ticket = link, ticket
         self.told = 0
-        self._epoch = 0
+        self._epoch, self._segments = 0, 1
 
     def ask(self, append: Sequence[int], loop: Loop, limit_s: float) -> TurnResult | None:
         """See ``lifecycle.Model``. Raises RemoteFault when the engine could not, LinkBroken when nobody answers."""
@@ -40,6 +42,7 @@ class Owner:
             "append": list(append),
             "max_new_tokens": sampling.max_new_tokens,
             "stop_ids": sorted(sampling.stop_ids),
+            "segments": self.new_segments(loop.context),
         }
         self._epoch = loop.epoch
         self._link.send(head, self.news(loop.context))
@@ -58,6 +61,13 @@ class Owner:
         if message is None:
             raise LinkBroken("a turn could not be abandoned")
         return None if message.head.get("kind") == "nothing" else _result(message)
+
+    def new_segments(self, context: Context | None) -> list[dict[str, Any]]:
+        """All segments of a context that was edited since the last message, else none."""
+        if context is None or len(context.segments) == self._segments:
+            return []
+        self._segments = len(context.segments)
+        return as_json(context.segments)
 
     def news(self, context: Context | None) -> list[bytes]:
         """The columns of what was appended since the last message."""
@@ -91,6 +101,7 @@ def run_attempt(connection: socket.socket, ticket: Ticket, workplace: Workplace)
             "turns": ended.turns,
             "error": ended.error,
             "facts": ended.facts,
+            "segments": owner.new_segments(life.context),
         }
         blobs = owner.news(life.context) + [dict(ended.artifacts or {})[name] for name in names or ()]
         link.send(head, blobs)

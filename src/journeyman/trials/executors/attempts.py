@@ -13,8 +13,9 @@ from journeyman.engines.protocol import TurnResult
 from journeyman.harness import Turn
 from journeyman.harness.conversation import AttemptedCall
 from journeyman.tokens.context import Columns
+from journeyman.tokens.segments import as_json, of_json
 from journeyman.trials.executors.protocol import Exit, Ticket
-from journeyman.trials.executors.wire import Message, Parser, columns_of_blobs
+from journeyman.trials.executors.wire import LinkBroken, Message, Parser, columns_of_blobs
 from journeyman.trials.outcome import OUTCOMES, STOP_REASONS, RemoteFault, SupervisorDeadline, TrialLost, classify
 from journeyman.trials.record import Trial
 from journeyman.trials.store.columns import calls_of, has_turn, joined
@@ -44,6 +45,7 @@ class Attempt:
         report: its ``ended`` message, or None.
         error: what ended it from outside; outranks the report.
         routed: stored tokens whose experts the engine has told; those of a context that was edited are told anew.
+        segments: of its context, once that was edited; as ``tokens.segments.as_json`` writes them.
     """
 
     number: int
@@ -57,22 +59,24 @@ class Attempt:
     columns: list[Columns] = field(default_factory=list)
     pending: list[Columns] = field(default_factory=list)
     routed: int = 0
+    segments: tuple[dict[str, Any], ...] = ()
 
     @property
     def trial_id(self) -> str:
         return self.ticket.request.trial_id
 
-    def tell(self, blobs: list[bytes]) -> None:
+    def tell(self, blobs: list[bytes], segments: Any = None) -> None:
         """Take tokens in; whole model calls are acknowledged by the store at once. Raises LinkBroken, StorageError."""
         news = columns_of_blobs(blobs[:6])
         self.columns.append(news)
-        if self.hot is None:
-            return
-        self.pending.append(news)
-        calls = calls_of(joined(self.pending))
-        self.pending = [calls.pop()] if calls and not has_turn(calls[-1]) else []
-        for call in calls:
-            self.hot.append_call(call)
+        if self.hot is not None:
+            self.pending.append(news)
+            calls = calls_of(joined(self.pending))
+            self.pending = [calls.pop()] if calls and not has_turn(calls[-1]) else []
+            for call in calls:
+                self.hot.append_call(call)
+        if segments:
+            self._edited(segments)
 
     def keep_experts(self, result: TurnResult) -> TurnResult:
         """Take what a turn tells of its experts to the store; the turn without it, as its process needs it."""
@@ -121,6 +125,8 @@ class Attempt:
             self.artifacts() if row.grade else None,
             self.ticket.attempt,
             _named(error) if error is not None else None,
+            retry=self.ticket.retry.record() if self.ticket.retry is not None else None,
+            segments=self.segments,
         )
 
     def fault(self, exit_: Exit) -> Exception | None:
@@ -158,6 +164,7 @@ def open_hot(root: Path | None, ticket: Ticket) -> HotTrial | None:
         harness=request.harness.name,
         sample=request.sample,
         temperature=request.temperature,
+        **({"retry": ticket.retry.record()} if ticket.retry is not None else {}),
     )
     return hot
 

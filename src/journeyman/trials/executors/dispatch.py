@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import selectors
 import socket
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,10 @@ from journeyman.trials.inline import PORTION
 from journeyman.trials.limits import Limits
 from journeyman.trials.outcome import classify
 from journeyman.trials.record import Trial, TrialRequest
+from journeyman.trials.retrying import Retry, next_retry
 
 TICK_S = 0.2
-"""Longest wait for a message; what has no socket of its own (grading, deadlines) is looked at that often."""
+"""Longest wait for a message; what has no socket of its own (deadlines, a cancel) is looked at that often."""
 
 
 BURST = 8
@@ -45,12 +47,18 @@ class Job:
         first: number of its next attempt; above 1 when a run is resumed.
         tries: attempts it may still have.
         ended: its attempts of this run, in order.
+        retry: why its next attempt follows another one, or None; ``ready_at`` is the instant before which that does not
+            start, on ``time.monotonic``.
+        since: instant at which its first attempt had its row.
     """
 
     request: TrialRequest
     first: int = 1
     tries: int = 2
     ended: list[Trial] = field(default_factory=list)
+    retry: Retry | None = None
+    ready_at: float = 0.0
+    since: float = 0.0
 
 
 class Dispatch:
@@ -89,7 +97,9 @@ class Dispatch:
         self._by_trial: dict[str, Attempt] = {}
         self._jobs: dict[str, Job] = {}
         self._waiting: deque[Job] = deque()
+        self._resting: list[Job] = []  # their next attempt is not to start yet
         self._selector = selectors.DefaultSelector()
+        self._selector.register(closer.bell, selectors.EVENT_READ, None)
         self._wakers: set[socket.socket] = set()
         self._numbers = 0
 
@@ -98,7 +108,7 @@ class Dispatch:
         self._jobs = {job.request.trial_id: job for job in jobs}
         self._waiting = deque(job for job in jobs if job.tries > 0)
         try:
-            while self._running or not self._closer.is_idle or (self._waiting and not self._is_cancelled()):
+            while self._running or not self._closer.is_idle or (self._has_jobs() and not self._is_cancelled()):
                 self._round()
         finally:
             for attempt in tuple(self._running.values()):
@@ -110,6 +120,7 @@ class Dispatch:
         if cancelled:
             for attempt in self._running.values():
                 self._end(attempt, KeyboardInterrupt("the operator stopped the run"))
+        self._wake()
         for _ in range(BURST):
             if self._waiting and not cancelled and self._has_room():
                 self._start(self._waiting.popleft())
@@ -129,7 +140,17 @@ class Dispatch:
         """How long to wait for a message: not at all while there is something else to do."""
         if self._turns.any or (self._waiting and self._has_room() and not cancelled):
             return 0.0
-        return TICK_S if self._closer.is_idle else 0.01
+        return min([TICK_S, *(max(0.0, job.ready_at - time.monotonic()) for job in self._resting)])
+
+    def _has_jobs(self) -> bool:
+        return bool(self._waiting or self._resting)
+
+    def _wake(self) -> None:
+        """Jobs whose wait is over may start."""
+        now = time.monotonic()
+        for job in [job for job in self._resting if job.ready_at <= now]:
+            self._resting.remove(job)
+            self._waiting.append(job)
 
     def _has_room(self) -> bool:
         """A slot is free, and grading keeps up: what is not closed is lost when this process is killed."""
@@ -138,7 +159,7 @@ class Dispatch:
     def _start(self, job: Job) -> None:
         self._numbers += 1
         number = self._numbers
-        ticket = Ticket(job.request, job.first + len(job.ended), self._limits)
+        ticket = Ticket(job.request, job.first + len(job.ended), self._limits, job.retry)
         attempt = Attempt(number, ticket, open_hot(self._root, ticket))
         self._running[number] = self._by_trial[attempt.trial_id] = attempt
         try:
@@ -185,7 +206,7 @@ class Dispatch:
     def _obey(self, attempt: Attempt, message: Message) -> None:
         kind = message.head.get("kind")
         if kind == "turn":
-            attempt.tell(message.blobs)
+            attempt.tell(message.blobs, message.head.get("segments"))
             if message.head.get("anew"):
                 self._turns.release(attempt.trial_id)  # its context was edited: the ids are all of it
                 attempt.begin_anew()
@@ -196,7 +217,7 @@ class Dispatch:
             cut = self._turns.abandon(attempt.trial_id)
             self._send(attempt, {"kind": "nothing"} if cut is None else {"kind": "turn"}, cut)
         elif kind == "ended":
-            attempt.tell(message.blobs)
+            attempt.tell(message.blobs, message.head.get("segments"))
             attempt.report = message
             self._turns.release(attempt.trial_id)
         else:
@@ -266,11 +287,16 @@ class Dispatch:
 
     def _closed(self, trial: Trial) -> None:
         job = self._jobs[trial.request.trial_id]
+        now = time.monotonic()
+        job.since = job.since if job.ended else now
         job.ended.append(trial)
         job.tries -= 1
         self._on_closed(trial)
-        if trial.outcome is not None and trial.outcome.retry and job.tries > 0 and not self._is_cancelled():
-            self._waiting.append(job)
+        if job.tries > 0 and not self._is_cancelled():
+            job.retry = next_retry(trial, self._seed, now - job.since, self._limits.retry_s)
+            if job.retry is not None:
+                job.ready_at = now + job.retry.wait_s
+                self._resting.append(job)
 
 
 def _readable(connection: socket.socket) -> bool:

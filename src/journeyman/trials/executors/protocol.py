@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import importlib
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -14,9 +14,11 @@ from journeyman.errors import InputError
 from journeyman.harness.protocol import Loop
 from journeyman.sandbox.protocol import Provider, Sandbox
 from journeyman.tasks.artifacts import Artifacts
+from journeyman.tools.toolset import ToolSet
 from journeyman.trials.inline import Grader
 from journeyman.trials.limits import Limits
 from journeyman.trials.record import Trial, TrialRequest
+from journeyman.trials.retrying import Retry
 
 
 @dataclass
@@ -29,6 +31,8 @@ class Desk:
         serves_frames: the sandbox has an entry program.
         provider: that made the sandbox.
         logs: where deliverables lie inside; "" when the sandbox holds none.
+        tools: what the loop was offered; closed with the trial.
+        notes: what is to be said of the tools in the record, asked once the loop is over.
     """
 
     loop: Loop
@@ -36,6 +40,8 @@ class Desk:
     serves_frames: bool = False
     provider: Provider | None = None
     logs: str = ""
+    tools: ToolSet | None = None
+    notes: Callable[[], dict[str, Any]] = dict
 
     def collect(self, ticket: Ticket) -> dict[str, bytes]:
         """Deliverables that lie elsewhere than in the sandbox's logs. Called after QUIESCE."""
@@ -50,11 +56,13 @@ class Ticket:
         request: what to attempt.
         attempt: 1 for the first.
         limits: how long its parts may take.
+        retry: why it follows another attempt, None for a first one.
     """
 
     request: TrialRequest
     attempt: int
     limits: Limits
+    retry: Retry | None = None
 
     @property
     def whole_s(self) -> float:
@@ -118,7 +126,7 @@ class Ended:
         artifacts: deliverables by name, or None when nothing was delivered.
         turns: records of the loop's turns.
         error: class name, text and cause of what escaped, or None.
-        facts: seconds of each phase, processes killed by QUIESCE, segments of the context.
+        facts: seconds of each phase, processes killed by QUIESCE, what was injected into its tools.
     """
 
     stop_reason: str

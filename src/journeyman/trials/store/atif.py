@@ -13,15 +13,25 @@ from typing import Any
 import numpy as np
 
 from journeyman import __version__
-from journeyman.tokens.context import Columns, Source
-from journeyman.trials.store.columns import calls_of, has_turn
+from journeyman.tokens.context import Columns, Segment, Source
+from journeyman.tokens.segments import as_json, prompt_ranges
+from journeyman.trials.store.columns import cut
 from journeyman.trials.store.schema import Record
 
 SCHEMA = "ATIF-v1.8"
 Decode = Callable[[Sequence[int]], str]
+OPENING = (Segment("opening", 0),)
+"""Of a context that only grew."""
 
 
-def atif_document(key: str, run: str, record: Record, columns: Columns, decode: Decode | None = None) -> dict[str, Any]:
+def atif_document(
+    key: str,
+    run: str,
+    record: Record,
+    columns: Columns,
+    segments: Sequence[Segment] = OPENING,
+    decode: Decode | None = None,
+) -> dict[str, Any]:
     """A trial as an ATIF-v1.8 document.
 
     Args:
@@ -29,22 +39,21 @@ def atif_document(key: str, run: str, record: Record, columns: Columns, decode: 
         run: name of the run (ATIF's session).
         record: the trial's record; its ``turns`` give calls and observations.
         columns: its tokens.
+        segments: of its context: a step's prompt is what the model saw then, not all that is stored before it.
         decode: ids to text, for the messages.
     """
-    calls = calls_of(columns)
     turns = record.get("turns") or []
-    opening = calls[0].ids[calls[0].source == Source.PROMPT] if calls else np.empty(0, dtype=np.int32)
+    policy = np.isin(columns.source, [int(Source.SAMPLED), int(Source.DEMONSTRATION)])
+    numbers, firsts = np.unique(columns.turn[policy], return_index=True)
+    opening = columns.ids[(columns.turn == 0) & (columns.source == Source.PROMPT)]
     steps = [_opening(opening.tolist(), record, decode)]
-    position = 0
-    number = 0
-    for call in calls:
-        policy = np.isin(call.source, [int(Source.SAMPLED), int(Source.DEMONSTRATION)])
-        if has_turn(call):
-            first = position + int(np.argmax(policy))
-            turn = turns[number] if number < len(turns) else {}
-            steps.append(_step(len(steps) + 1, columns.ids[:first].tolist(), call, policy, turn, decode))
-            number += 1
-        position += len(call.ids)
+    for number, first in zip(numbers.tolist(), np.flatnonzero(policy)[firsts].tolist(), strict=True):
+        taken = np.flatnonzero(policy & (columns.turn == number))
+        ranges = prompt_ranges(segments, first)
+        prompt = [token for begin, end in ranges for token in columns.ids[begin:end].tolist()]
+        turn = turns[len(steps) - 1] if len(steps) <= len(turns) else {}
+        call = cut(columns, int(taken[0]), int(taken[-1]) + 1)
+        steps.append(_step(len(steps) + 1, prompt, call, policy[taken[0] : taken[-1] + 1], turn, decode))
     return {
         "schema_version": SCHEMA,
         "session_id": run,
@@ -56,7 +65,10 @@ def atif_document(key: str, run: str, record: Record, columns: Columns, decode: 
             "total_completion_tokens": int((columns.source == Source.SAMPLED).sum()),
             "total_steps": len(steps),
         },
-        "extra": {name: record.get(name) for name in _FACTS if record.get(name) is not None},
+        "extra": {
+            **{name: record.get(name) for name in _FACTS if record.get(name) is not None},
+            **({"segments": as_json(segments)} if len(segments) > 1 else {}),
+        },
     }
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from journeyman.errors import InputError, nearest
 from journeyman.tasks.atif import MAX_ATIF_BYTES, AtifStep, AtifTrajectory, Metrics, parse_atif, text_of
 from journeyman.tasks.reward_file import read_plain_file
-from journeyman.tokens.context import Columns, Context
+from journeyman.tokens.context import Columns, Context, Segment
 from journeyman.tokens.renderers import FAMILIES, Demonstration, Renderer, ToolResult, ToolUse
+from journeyman.tokens.segments import as_json, of_json
 from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.trials.store.columns import calls_of
 from journeyman.trials.store.hot import HotTrial
@@ -62,9 +63,10 @@ def import_atif(files: Sequence[Path], run: Path, renderer: Renderer | None = No
         name = extra.get("trial_id") or trajectory.trajectory_id or f"{trajectory.session_id or 'atif'}/{path.stem}"
         attempt = extra.get("attempt", 1)
         with HotTrial(run, str(name), attempt if isinstance(attempt, int) and attempt > 0 else 1) as hot:
-            for call in calls_of(token_columns(trajectory, renderer)):
+            columns, segments = token_content(trajectory, renderer)
+            for call in calls_of(columns):
                 hot.append_call(call)
-            written.append(hot.close(trial_record(trajectory)))
+            written.append(hot.close({**trial_record(trajectory), "segments": as_json(segments)}))
     return written
 
 
@@ -97,7 +99,12 @@ def _turn(step: AtifStep) -> dict[str, Any]:
 
 
 def token_columns(trajectory: AtifTrajectory, renderer: Renderer | None = None) -> Columns:
-    """The document as token columns ``[tokens]``; empty for text without a renderer.
+    """The document as token columns ``[tokens]``; see ``token_content``."""
+    return token_content(trajectory, renderer)[0]
+
+
+def token_content(trajectory: AtifTrajectory, renderer: Renderer | None = None) -> tuple[Columns, tuple[Segment, ...]]:
+    """The document as token columns ``[tokens]``, none for text without a renderer, and their segments.
 
     A step whose prompt does not go on from what was before opens a new segment at the longest common prefix.
 
@@ -106,8 +113,9 @@ def token_columns(trajectory: AtifTrajectory, renderer: Renderer | None = None) 
     """
     agents = [step for step in trajectory.steps if step.source == "agent"]
     if any(step.metrics is not None and step.metrics.completion_token_ids for step in agents):
-        return _recorded(agents)
-    return _rendered(trajectory, renderer) if renderer is not None else Context().arrays()
+        return _recorded(agents, trajectory)
+    context = _rendered(trajectory, renderer) if renderer is not None else Context()
+    return context.arrays(), context.segments
 
 
 def sft_example(trajectory: AtifTrajectory, renderer: Renderer | None = None) -> tuple[Any, Any]:
@@ -116,7 +124,7 @@ def sft_example(trajectory: AtifTrajectory, renderer: Renderer | None = None) ->
     return columns.ids, columns.mask
 
 
-def _recorded(agents: Sequence[AtifStep]) -> Columns:
+def _recorded(agents: Sequence[AtifStep], trajectory: AtifTrajectory) -> tuple[Columns, tuple[Segment, ...]]:
     context, silent = Context(), np.empty(0, dtype=np.int64)
     for step in agents:
         metrics = step.metrics
@@ -138,7 +146,7 @@ def _recorded(agents: Sequence[AtifStep]) -> Columns:
             silent = np.append(silent, start + np.flatnonzero(np.asarray(mask) == 0))
     columns = context.arrays()
     columns.mask[silent] = 0
-    return columns
+    return columns, _named(context.segments, trajectory)
 
 
 def _append(context: Context, step: AtifStep, metrics: Metrics, sampled: list[int]) -> None:
@@ -152,7 +160,16 @@ def _append(context: Context, step: AtifStep, metrics: Metrics, sampled: list[in
         context.append_sampled(sampled, metrics.logprobs, versions if len(versions) == len(sampled) else versions[0])
 
 
-def _rendered(trajectory: AtifTrajectory, renderer: Renderer) -> Columns:
+def _named(found: tuple[Segment, ...], trajectory: AtifTrajectory) -> tuple[Segment, ...]:
+    """Our own export tells why each segment was opened; taken over where it opened the same ones."""
+    try:
+        told = of_json((trajectory.extra or {}).get("segments"))
+    except ValueError:
+        return found
+    return told if [(s.start, s.shared) for s in told] == [(s.start, s.shared) for s in found] else found
+
+
+def _rendered(trajectory: AtifTrajectory, renderer: Renderer) -> Context:
     """Text as tokens: every turn of the agent a demonstration, except those copied from elsewhere."""
     context = Context()
     steps = list(trajectory.steps)
@@ -172,7 +189,7 @@ def _rendered(trajectory: AtifTrajectory, renderer: Renderer) -> Columns:
             bridge = renderer.after(ids, results=_results(step), user="\n\n".join(said) or None)
             context.append_forced(bridge.forced)
             context.append_observation(bridge.observed)
-    return context.arrays()
+    return context
 
 
 def _demonstration(step: AtifStep) -> Demonstration:

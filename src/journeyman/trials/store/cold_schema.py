@@ -31,6 +31,8 @@ def cold_schema() -> Any:
     text, number = pa.string(), pa.float64()
     span = pa.struct([(name, pa.int32()) for name in ("start", "end", "source", "policy_version", "turn")])
     part = pa.struct([("name", text), ("value", number)])
+    shared = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())]))
+    segment = pa.struct([("reason", text), ("start", pa.int32()), ("shared", shared)])
     return pa.schema(
         [
             ("trajectory_id", text),
@@ -51,6 +53,7 @@ def cold_schema() -> Any:
             ("loss_mask", pa.list_(pa.uint8())),
             ("logprobs", pa.list_(pa.float32())),
             ("turn_spans", pa.list_(span)),
+            ("segments", pa.list_(segment)),
             ("routed_experts", pa.binary()),
             ("record", text),
             ("events", text),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,12 @@ def read_events(data: bytes) -> EventContent:
         events.append(event)
         good, last = good + len(line) + 1, _chain(line)
     return EventContent(events, good, len(data) - good, last)
+
+
+def segments_told(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The segments that the last event about them tells; none where there is none: the context only grew."""
+    told = [event.get("segments") for event in events if event.get("type") == "segments"]
+    return list(told[-1]) if told and isinstance(told[-1], list) else []
 
 
 def _chain(line: bytes) -> str:

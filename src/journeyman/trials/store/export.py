@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from journeyman.errors import InputError, nearest
+from journeyman.redact import process_redactor
 from journeyman.trials.store.atif import Decode, atif_document
 from journeyman.trials.store.harbor_jobs import write_harbor
 from journeyman.trials.store.place import is_url, place_at
@@ -47,9 +48,15 @@ def export_run(path_or_url: str | Path, format_name: str, out: str | Path, decod
         hint = f"Did you mean {near}?" if near else None
         raise InputError("--as", f"unknown format {format_name!r}", allowed=", ".join(FORMATS), hint=hint)
     with open_run(path_or_url) as run:
-        n_documents, size = FORMATS[format_name](run, out, decode)
+        n_documents, size = FORMATS[format_name](run, out, decode and _redacted(decode))
     LOG.info("exported %d documents as %s", n_documents, format_name)
     return Exported(str(out), n_documents, size)
+
+
+def _redacted(decode: Decode) -> Decode:
+    """Messages are text about a run: without the secrets that this process holds. The ids beside them stay."""
+    redact = process_redactor()
+    return lambda ids: redact(decode(ids))
 
 
 def default_out(path_or_url: str | Path, format_name: str) -> Path:
@@ -65,7 +72,8 @@ def write_atif(run: Run, out: str | Path, decode: Decode | None) -> tuple[int, i
     name = Path(run.root).name or "run"
     rows = run.trials()
     for row in rows:
-        document = atif_document(row.key, name, run.record(row.key), run.trajectory(row.key), decode)
+        told = run.record(row.key), run.trajectory(row.key), run.segments(row.key)
+        document = atif_document(row.key, name, *told, decode)
         data = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         place.write(f"{re.sub(r'[^A-Za-z0-9._-]+', '-', row.key)}.json", data)
         size += len(data)

@@ -51,7 +51,7 @@ def write_harbor(run: Run, out: str | Path, decode: Decode | None) -> tuple[int,
     name = Path(run.root).name or "run"
     for row in rows:
         record = run.record(row.key)
-        document = atif_document(row.key, name, record, run.trajectory(row.key), decode)
+        document = atif_document(row.key, name, record, run.trajectory(row.key), run.segments(row.key), decode)
         write_trial(job, harbor_result(name, row.key, record, document), _content(record, document))
     (job / "config.json").write_text(json.dumps({"job_name": name, "jobs_dir": str(job.parent)}))
     return len(rows), sum(path.stat().st_size for path in job.rglob("*") if path.is_file())

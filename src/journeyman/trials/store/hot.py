@@ -25,6 +25,7 @@ from journeyman.digest import sha256_file
 from journeyman.durable import storage_error, sync_directory, write_bytes
 from journeyman.engines.experts import packed
 from journeyman.errors import InputError
+from journeyman.redact import clean_record
 from journeyman.tokens.context import Columns, Context, Source
 from journeyman.trials.record import Trial
 from journeyman.trials.store.columns import calls_of, cut, has_turn
@@ -123,7 +124,7 @@ class HotTrial:
 
     def event(self, kind: str, **fields: Any) -> None:
         """Acknowledge one event."""
-        self._write(lambda: self._events.append({"at": now(), "type": kind, **fields}))
+        self._write(lambda: self._events.append(clean_record({"at": now(), "type": kind, **fields})))
 
     def close(self, record: Mapping[str, Any]) -> Path:
         """Write the record and close the trial; returns its directory, in which nothing changes any more.
@@ -132,7 +133,8 @@ class HotTrial:
             StorageError: as for ``append_call``; the trial stays open.
         """
         stored = {
-            **record,
+            "segments": [],  # unless the record tells of some: the context only grew
+            **clean_record(record),
             "schema_version": VERSION,
             "trial_id": self.trial_id,
             "attempt": self.attempt,

@@ -167,6 +167,7 @@ def table_of(trials: Sequence[PackedTrial], schema: Any) -> Any:
             _offsets([len(span) for span in spans]),
             pa.StructArray.from_arrays([pa.array(flat[:, i]) for i in range(flat.shape[1])], fields=list(span_type)),
         ),
+        "segments": [_segments(trial.record) for trial in trials],
         "routed_experts": [trial.experts for trial in trials],
         "record": [json.dumps(trial.record, ensure_ascii=False) for trial in trials],
         "events": [trial.events for trial in trials],
@@ -259,3 +260,11 @@ def _reward_parts(record: Record) -> list[dict[str, Any]]:
         if isinstance(check, dict) and check.get("score") is not None:
             found.append({"name": str(check.get("id") or ""), "value": float(check["score"])})
     return found
+
+
+def _segments(record: Record) -> list[dict[str, Any]] | None:
+    """Segments of a context that was edited; none for one that only grew; None where an old record does not say."""
+    told = record.get("segments", ())
+    if told is None:
+        return None
+    return [{**entry, "shared": [{"start": a, "end": b} for a, b in entry["shared"]]} for entry in told]

@@ -12,10 +12,11 @@ import numpy as np
 
 from journeyman.engines.experts import Experts
 from journeyman.errors import InputError, nearest
-from journeyman.tokens.context import Columns
+from journeyman.tokens.context import Columns, Segment
+from journeyman.tokens.segments import inferred, of_json
 from journeyman.trials.store.cold import FOLDER, ColdStore
 from journeyman.trials.store.columns import DTYPES
-from journeyman.trials.store.events import read_events
+from journeyman.trials.store.events import read_events, segments_told
 from journeyman.trials.store.hot_reading import read_hot, read_hot_event_text, read_hot_experts, read_record
 from journeyman.trials.store.index import FILE, read_index
 from journeyman.trials.store.listing import (
@@ -115,6 +116,21 @@ class Run:
         if row.key in self._cold:
             return self._cold.routed_experts(row.key)
         return None if row.layout == "batch" else read_hot_experts(self._place, row.place)
+
+    def segments(self, trial: str, *, attempt: int | None = None) -> tuple[Segment, ...]:
+        """The segments of a trial's context, at least the opening; of an old record they are inferred from its tokens.
+
+        Raises:
+            InputError: as above, or the record's segments are none.
+        """
+        row = self.row(trial, attempt=attempt)
+        told = self.record(row.key).get("segments", ()) if row.is_done else segments_told(self.events(row.key))
+        if told is None:
+            return inferred(self.trajectory(row.key))
+        try:
+            return of_json(told)
+        except ValueError as error:
+            raise InputError(self._place.name(row.place), f"is damaged: {error}") from error
 
     def record(self, trial: str, *, attempt: int | None = None) -> Record:
         """Everything but the tokens: turns, calls, verdict, deliverables, in the current schema. Raises as above."""

@@ -1,4 +1,7 @@
-"""Training samples in prime-rl's shape: one flat token sequence per trial with aligned arrays, as JSON lines.
+"""Training samples in prime-rl's shape: flat token sequences with aligned arrays, as JSON lines.
+
+A trial is one sample; one whose context was edited is a sample per segment, as the model saw it, and what two segments
+share is trained on once.
 
 Each line holds the keyword arguments of prime-rl's ``TrainingSample`` (``token_ids``, ``mask``, ``logprobs``,
 ``temperatures``, ``env_name``, ``advantages``), all arrays of one length. A trial without a valid reward is left out: a
@@ -11,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from journeyman.tokens.context import segment_columns
 from journeyman.trials.store.rows import TrialRow
 from journeyman.trials.store.run import Run
 
@@ -26,16 +30,19 @@ def sample_lines(run: Run) -> Iterator[dict[str, Any]]:
         for row in rows:
             if row.reward is None:
                 continue
-            columns = run.trajectory(row.key)
             advantage = row.reward - sum(rewards) / len(rewards)
-            yield {
-                "token_ids": columns.ids.tolist(),
-                "mask": [bool(value) for value in columns.mask],
-                "logprobs": [float(value) for value in columns.logprob],
-                "temperatures": [row.temperature] * len(columns.ids),
-                "env_name": row.family or row.task_id,
-                "advantages": [advantage if value else 0.0 for value in columns.mask],
-            }
+            segments = segment_columns(run.trajectory(row.key), run.segments(row.key))
+            for columns in segments:
+                if len(segments) > 1 and not columns.mask.any():
+                    continue  # e.g. a turn that was drawn again
+                yield {
+                    "token_ids": columns.ids.tolist(),
+                    "mask": [bool(value) for value in columns.mask],
+                    "logprobs": [float(value) for value in columns.logprob],
+                    "temperatures": [row.temperature] * len(columns.ids),
+                    "env_name": row.family or row.task_id,
+                    "advantages": [advantage if value else 0.0 for value in columns.mask],
+                }
 
 
 def groups_of(rows: Sequence[TrialRow]) -> list[list[TrialRow]]:

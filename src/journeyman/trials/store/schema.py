@@ -1,8 +1,10 @@
 """Versions of what is stored, and the steps from each older version to the current one.
 
-Version 2 is current: flat token columns, one record batch per model call. Version 1 is the first layout: one row per
-model call with lists (``input_ids``, ``output_ids``, ``logprobs``, ``policy_version``), and a record whose outcome and
-reward had other names. Readers lift version 1 in memory; nothing is rewritten in place.
+Version 3 is current: flat token columns, one record batch per model call, and in the record the segments of a
+context that was edited. Version 2 has the same columns, and segments of some trials only: where they are missing they
+are unknown (None), and readers infer them from the tokens. Version 1 is the first layout: one row per model call with
+lists (``input_ids``, ``output_ids``, ``logprobs``, ``policy_version``), and a record whose outcome and reward had other
+names. Readers lift older versions in memory; nothing is rewritten in place.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from typing import Any
 
 from journeyman.errors import InputError
 
-VERSION = 2
+VERSION = 3
+FLAT_SINCE = 2
+"""The version from which on token columns are flat."""
 VERSION_KEY = b"journeyman.schema_version"
 TRIAL_KEY = b"journeyman.trial_id"
 ATTEMPT_KEY = b"journeyman.attempt"
@@ -55,5 +59,9 @@ def _record_1_to_2(record: Record) -> Record:
     return {**renamed, "schema_version": 2}
 
 
-RECORD_STEPS: dict[int, Callable[[Record], Record]] = {1: _record_1_to_2}
+def _record_2_to_3(record: Record) -> Record:
+    return {"segments": None, **record, "schema_version": 3}
+
+
+RECORD_STEPS: dict[int, Callable[[Record], Record]] = {1: _record_1_to_2, 2: _record_2_to_3}
 """The step that lifts a record of the given version by one."""

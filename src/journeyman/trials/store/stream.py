@@ -15,7 +15,7 @@ import numpy as np
 
 from journeyman.tokens.context import Columns, Source
 from journeyman.trials.store.columns import DTYPES, joined
-from journeyman.trials.store.schema import ATTEMPT_KEY, TRIAL_KEY, VERSION, VERSION_KEY, checked_version
+from journeyman.trials.store.schema import ATTEMPT_KEY, FLAT_SINCE, TRIAL_KEY, VERSION, VERSION_KEY, checked_version
 
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """The end-of-stream mark of Arrow IPC: a closed stream has it, a running or killed one does not."""
@@ -128,7 +128,7 @@ def read_stream(data: bytes, where: str) -> StreamContent:
     while True:
         try:
             batch = reader.read_next_batch()
-            calls += [_columns(batch)] if version == VERSION else _lifted(batch, calls)
+            calls += [_columns(batch)] if version >= FLAT_SINCE else _lifted(batch, calls)
         except (StopIteration, pa.ArrowException, OSError, EOFError):
             break
         good = source.tell()
