@@ -10,6 +10,7 @@ from pathlib import Path
 
 from journeyman.durable import STORAGE_ERRNOS, storage_error
 from journeyman.errors import EnvironmentMissing, JourneymanError, StorageError, SystemFault
+from journeyman.redact import process_redactor
 
 #: Top-level modules that only come with an extra of the package.
 EXTRA_OF = {
@@ -87,7 +88,7 @@ def traceback_kept_in(directory: Path) -> Iterator[None]:
 
 def _is_written(path: Path, text: str) -> bool:
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(process_redactor()(text), encoding="utf-8")
     except OSError:
         return False
     return True

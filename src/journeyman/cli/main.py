@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -28,6 +29,7 @@ from journeyman.cli.trials import trials
 from journeyman.cli.view import view
 from journeyman.cli.worlds import worlds
 from journeyman.errors import JourneymanError
+from journeyman.redact import process_redactor
 
 VERBS: dict[str, click.Command] = {
     "quickstart": quickstart,
@@ -83,7 +85,9 @@ def main(words: Sequence[str] | None = None) -> int:
         code = cli.main(given, prog_name="journeyman", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        click.echo(process_redactor()(said.getvalue()), err=True, nl=False)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was reported as done is kept", err=True)
@@ -95,7 +99,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except Exception as error:
         if "--debug" in given[:1]:
-            traceback.print_exc()
+            click.echo(process_redactor()(traceback.format_exc()), err=True, nl=False)
         return _report(error)
     return code if isinstance(code, int) else 0
 
@@ -104,7 +108,7 @@ def _report(error: Exception) -> int:
     if isinstance(error, ImportError):
         error = missing_extra(error) or error
     known = error if isinstance(error, JourneymanError) else Breakdown(error, None)
-    click.echo(str(known), err=True)
+    click.echo(process_redactor()(str(known)), err=True)
     return known.exit_code
 
 

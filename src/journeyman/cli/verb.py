@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from journeyman.redact import process_redactor
+
 LOGGER = "journeyman"
 
 #: For verbs that take the words of a recipe: what click does not know is left to ``journeyman.config``.
@@ -61,10 +63,19 @@ def verb(
     return wrap
 
 
+class Redacted(logging.Formatter):
+    """Plain lines without the secrets that this process holds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return process_redactor()(super().format(record))
+
+
 def show_progress(*, quiet: bool) -> None:
     """Send what the rooms log to stderr, one plain line each."""
     logger = logging.getLogger(LOGGER)
-    logger.handlers = [logging.StreamHandler(sys.stderr)]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Redacted())
+    logger.handlers = [handler]
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     logger.propagate = False
 
@@ -80,5 +91,5 @@ def warn(text: str) -> None:
 
 
 def print_json(document: Any) -> None:
-    """The one JSON document of a ``--json`` run."""
-    click.echo(json.dumps(document, indent=1, ensure_ascii=False, default=str))
+    """The one JSON document of a ``--json`` run, without the secrets that this process holds."""
+    click.echo(process_redactor()(json.dumps(document, indent=1, ensure_ascii=False, default=str)))

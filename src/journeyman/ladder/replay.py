@@ -8,6 +8,7 @@ from typing import Any
 from journeyman.ladder.bench import Bench
 from journeyman.ladder.report.replay import CheckLine, ReplayVerdict, Token, Trajectory, Turn
 from journeyman.ladder.steps.transfer import TRAINED_UNDER, evaluation
+from journeyman.redact import process_redactor
 from journeyman.tokens.context import Columns, Source
 from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.trials.store import read_summaries, read_tokens
@@ -60,7 +61,9 @@ def _turns(columns: Columns, tokenizer: Tokenizer) -> Iterator[Turn]:
         if end < len(columns.ids) and _speaker(columns, end) == _speaker(columns, start):
             continue
         index, role = _speaker(columns, start)
-        tokens = tuple(_token(columns, position, tokenizer) for position in range(start, end))
+        positions = range(start, end)
+        texts = process_redactor().pieces([tokenizer.decode([int(columns.ids[position])]) for position in positions])
+        tokens = tuple(_token(columns, position, text) for position, text in zip(positions, texts, strict=True))
         yield Turn.model_validate({"index": index, "role": role, "tokens": tokens})
         start = end
 
@@ -71,11 +74,11 @@ def _speaker(columns: Columns, position: int) -> tuple[int, str]:
     return int(columns.turn[position]), role
 
 
-def _token(columns: Columns, position: int, tokenizer: Tokenizer) -> Token:
+def _token(columns: Columns, position: int, text: str) -> Token:
     source = Source(columns.source[position])
     is_sampled = source == Source.SAMPLED
     values: dict[str, Any] = {
-        "text": tokenizer.decode([int(columns.ids[position])]),
+        "text": text,
         "id": int(columns.ids[position]),
         "source": _SOURCES[source],
         "mask": int(columns.mask[position]),

@@ -19,6 +19,7 @@ from typing import Any
 from journeyman.clock import now
 from journeyman.durable import write_json
 from journeyman.errors import InputError
+from journeyman.redact import process_redactor
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.identity import start_ticks
 from journeyman.trials.resume import close_orphans, final_rows
@@ -76,7 +77,7 @@ class RunState:
         self._write()
 
     def _write(self) -> None:
-        write_json(self.directory / FILE, self._facts)
+        write_json(self.directory / FILE, process_redactor().data(self._facts))
 
 
 @dataclass(frozen=True)

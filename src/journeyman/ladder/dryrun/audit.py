@@ -14,6 +14,7 @@ from journeyman.ladder.dryrun.figures import quantiles, rate
 from journeyman.ladder.dryrun.run import BROKEN
 from journeyman.ladder.dryrun.text import markdown
 from journeyman.ladder.dryrun.triage import agreement
+from journeyman.redact import process_redactor
 from journeyman.trials.dryrun import CLASSES, Finding
 from journeyman.trials.dryrun.shapes import durations, tally_calls
 from journeyman.trials.groups import drop_report
@@ -38,7 +39,7 @@ def audit_run(out: Path, *, gate: float = DEFAULT_GATE, abort_at: float = DEFAUL
     Returns:
         the report as JSON; ``verdict`` is ``pass``, ``fail`` or ``not judged``.
     """
-    report = make_audit(read_evidence(out), gate=gate, abort_at=abort_at)
+    report: Audit = process_redactor().data(make_audit(read_evidence(out), gate=gate, abort_at=abort_at))
     write_json(out / REPORT_JSON, report)
     write_text(out / REPORT_MD, markdown(report))
     return report

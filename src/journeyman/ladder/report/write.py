@@ -8,6 +8,7 @@ from journeyman import durable
 from journeyman.ladder.report.html import render_html
 from journeyman.ladder.report.markdown import render_markdown
 from journeyman.ladder.report.model import Report
+from journeyman.redact import process_redactor
 
 JSON_NAME, MARKDOWN_NAME, HTML_NAME = "report.json", "report.md", "report.html"
 
@@ -21,6 +22,7 @@ def write_report(report: Report, directory: Path) -> tuple[Path, Path, Path]:
     Raises:
         StorageError: the directory cannot be written; older files stay.
     """
+    report = Report.model_validate(process_redactor().data(report.model_dump(mode="json")))
     markdown, html = render_markdown(report), render_html(report)
     durable.write_text(directory / MARKDOWN_NAME, markdown)
     durable.write_text(directory / HTML_NAME, html)

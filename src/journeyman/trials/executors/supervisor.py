@@ -20,6 +20,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from journeyman.redact import process_redactor
 from journeyman.sandbox import proctree
 from journeyman.sandbox.inside.forkserver import settle
 from journeyman.trials.executors.attempt import run_attempt
@@ -156,7 +157,8 @@ def _child(parent: int, descriptor: int, control: socket.socket, workplace: Work
         pass
     except BaseException as error:
         with contextlib.suppress(Exception):
-            print(f"attempt: {type(error).__name__}: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            said = process_redactor()(f"attempt: {type(error).__name__}: {error}")
+            print(said, file=sys.stderr, flush=True)  # noqa: T201
     finally:
         os._exit(status)
 
