@@ -30,6 +30,7 @@ from training_batches import AgentTrial
 from training_trl import columns_of, grpo_trainer, train_quietly
 
 from journeyman.ladder.bench import Bench
+from journeyman.ladder.prepare import fill_reads
 from journeyman.ladder.recipe import QuickstartRecipe
 from journeyman.ladder.rl import RlJob, job_of, requests_of, rows_of
 from journeyman.ladder.rundir import RunDirectory
@@ -174,7 +175,9 @@ def open_bench(run: Path, scratch: Path) -> Bench:
             shutil.copy(source, scratch / name)
     stored = json.loads((scratch / "recipe.json").read_text())["recipe"]
     recipe = QuickstartRecipe.model_validate({**stored, "out": str(scratch)})
-    return Bench(Workshop(RunDirectory(scratch, recipe)), lambda line: None)
+    bench = Bench(Workshop(RunDirectory(scratch, recipe)), lambda line: None)
+    fill_reads(bench.workshop, bench.workshop.tasks("train"))  # a newer reader reads them anew
+    return bench
 
 
 def main() -> int:

@@ -3,10 +3,10 @@
     python benchmarks/training.py [--rounds N] [--shapes 0.5M,15.7M] [--groups 8] [--micro-batches 4,8,16,32]
 
 Each side takes whole optimizer steps over the same trials (``--groups`` prompts x 8): GRPO advantages, PPO clip 0.2,
-token mean, AdamW, gradient norm 1, float32, one thread. Nothing is sampled: what is timed is batching, forward, backward,
-optimizer. The first step's gradient norms must agree, so that both are shown to compute the same thing; TRL runs with
-the best of several micro-batch sizes. Figures are tokens of the trials (padding not counted) per CPU-second of this
-process, best of the rounds. Two kinds of batches:
+token mean, AdamW, gradient norm 1, float32, one thread. Nothing is sampled: what is timed is batching, forward,
+backward and optimizer. The first step's gradient norms must agree, so that both are shown to compute the same thing;
+TRL runs with the best of several micro-batch sizes. Figures are tokens of the trials (padding not counted) per
+CPU-second of this process, best of the rounds. Two kinds of batches:
 
 - ``skewed``: lengths lognormal, tool results inside, prompts shared by groups: what agents give. Gate: 2x.
 - ``even``: one length for all: nothing to pad. No gate.

@@ -65,8 +65,12 @@ def load(path: Path, name: str, stand_ins: Sequence[str] = ()) -> Any:
     """One source file as a module, its unused imports answered by empty modules."""
     for stand_in in stand_ins:
         module = types.ModuleType(stand_in)
-        module.__getattr__ = lambda attribute: object  # type: ignore[method-assign]
+        module.DataProto = object  # type: ignore[attr-defined]
+        module.get_device_name = object  # type: ignore[attr-defined]
         sys.modules.setdefault(stand_in, module)
+        parent, _, child = stand_in.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], child, module)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
