@@ -53,13 +53,16 @@ def dcf_assumptions(draft: Draft) -> dict[str, float]:
     }
 
 
-def dcf_values(given: dict[str, float]) -> dict[str, Any]:
-    """What the model comes to: yearly lines, enterprise and equity value, and the grid over WACC and growth."""
+def dcf_values(given: dict[str, float], pasted: dict[int, float] | None = None) -> dict[str, Any]:
+    """What the model comes to: yearly lines, enterprise and equity value, and the grid over WACC and growth.
+
+    ``pasted`` gives EBITDA of years (1 to 5) that are numbers instead of formulas.
+    """
     revenue, before = [], given["revenue"]
     for _ in range(YEARS):
         before *= 1 + given["growth"]
         revenue.append(before)
-    ebitda = [value * given["margin"] for value in revenue]
+    ebitda = [(pasted or {}).get(n, value * given["margin"]) for n, value in enumerate(revenue, start=1)]
     da = [value * given["da"] for value in revenue]
     taxes = [-(e - d) * given["tax"] for e, d in zip(ebitda, da, strict=True)]
     capex = [-value * given["capex"] for value in revenue]
@@ -105,7 +108,7 @@ INPUTS = (
 )
 
 
-def dcf_book(draft: Draft, given: dict[str, float]) -> Book:
+def dcf_book(draft: Draft, given: dict[str, float], pasted: dict[int, float] | None = None) -> Book:
     """Sheets Inputs, DCF and Sensitivity; the grid of the last is left to be filled."""
     inputs: dict[tuple[int, int], Cell] = {(0, 0): Cell("Assumptions", style="title")}
     where = {}
@@ -123,7 +126,7 @@ def dcf_book(draft: Draft, given: dict[str, float]) -> Book:
         )
         inputs[row, 0], inputs[row, 1] = Cell(label), Cell(given[name], style=style, fact=fact)
         where[name] = f"Inputs!$B${row + 1}"
-    values = dcf_values(given)
+    values, right = dcf_values(given, pasted), dcf_values(given)
     year = draft.setting.years[-1]
     cells = {(0, 0): Cell(f"Discounted cash flow, {draft.setting.currency}", style="title")}
     for n in range(YEARS):
@@ -142,7 +145,8 @@ def dcf_book(draft: Draft, given: dict[str, float]) -> Book:
         for n in range(YEARS):
             letter = column_letters(n + 1)
             before = f"{column_letters(n)}4" if n else ""
-            cells[row, n + 1] = Cell(values[name][n], formula(letter, before), "int")
+            is_pasted = name == "ebitda" and n + 1 in (pasted or {})
+            cells[row, n + 1] = Cell(values[name][n], "" if is_pasted else formula(letter, before), "int")
     rate, growth = where["wacc"], where["terminal_growth"]
     results = (
         ("present", "Present value of flows", f"=NPV({rate},B10:F10)"),
@@ -151,8 +155,9 @@ def dcf_book(draft: Draft, given: dict[str, float]) -> Book:
         ("equity", "Equity value", f"=B15-{where['net_debt']}"),
     )
     for row, (name, label, formula) in enumerate(results, start=12):
-        draft.fact(f"dcf:{name}", "", values[name], "currency", subject="model:dcf", currency=draft.setting.currency)
-        cells[row, 0], cells[row, 1] = Cell(label, style="bold"), Cell(values[name], formula, "total", f"dcf:{name}")
+        draft.fact(f"dcf:{name}", "", right[name], "currency", subject="model:dcf", currency=draft.setting.currency)
+        fact = f"dcf:{name}" if values[name] == right[name] else ""
+        cells[row, 0], cells[row, 1] = Cell(label, style="bold"), Cell(values[name], formula, "total", fact)
     grid = {
         (0, 0): Cell("Enterprise value by WACC and terminal growth", style="title"),
         (1, 0): Cell(
@@ -190,8 +195,11 @@ def debt_assumptions(draft: Draft) -> dict[str, float]:
     return given
 
 
-def debt_values(given: dict[str, float]) -> list[dict[str, float]]:
-    """The schedule, year by year; interest is on the opening balance, so nothing is circular."""
+def debt_values(given: dict[str, float], wrong_year: int = 0) -> list[dict[str, float]]:
+    """The schedule, year by year; interest is on the opening balance, so nothing is circular.
+
+    In ``wrong_year`` the sweep is added to the loan instead of deducted.
+    """
     rows, debt, cash = [], given["opening_term"], given["opening_cash"]
     for n in range(1, YEARS + 1):
         interest = debt * given["rate"]
@@ -206,7 +214,7 @@ def debt_values(given: dict[str, float]) -> list[dict[str, float]]:
                 "scheduled": scheduled,
                 "available": room,
                 "swept": swept,
-                "closing": debt - scheduled - swept,
+                "closing": debt - scheduled + (swept if n == wrong_year else -swept),
                 "cash": cash + given[f"cash_flow_{n}"] - interest - scheduled - swept,
             }
         )
@@ -224,8 +232,8 @@ DEBT_INPUTS = (
 )
 
 
-def debt_book(draft: Draft, given: dict[str, float]) -> Book:
-    """Sheets Inputs and Schedule."""
+def debt_book(draft: Draft, given: dict[str, float], wrong_year: int = 0) -> Book:
+    """Sheets Inputs and Schedule; in ``wrong_year`` the closing loan has a wrong sign."""
     inputs: dict[tuple[int, int], Cell] = {(0, 0): Cell("Inputs", style="title")}
     for row, (name, label) in enumerate(DEBT_INPUTS, start=2):
         fact = f"debt_model:{name}"
@@ -241,7 +249,7 @@ def debt_book(draft: Draft, given: dict[str, float]) -> Book:
         inputs[row, 0] = Cell(label)
         inputs[row, 1] = Cell(given[name], style="input_percent" if given[name] <= 1 else "input_int", fact=fact)
     cells = {(0, 0): Cell(f"Debt schedule, {draft.setting.currency}", style="title")}
-    values = debt_values(given)
+    values, right = debt_values(given, wrong_year), debt_values(given)
     lines = (
         ("opening", "Term loan, opening", lambda c, p: f"={p}10" if p else "=Inputs!$B$3"),
         ("cash_flow", "Cash flow before debt service", lambda c, p: ""),
@@ -263,8 +271,10 @@ def debt_book(draft: Draft, given: dict[str, float]) -> Book:
         for n in range(YEARS):
             letter, before = column_letters(n + 1), column_letters(n) if n else ""
             text = formula(letter, before)
+            if name == "closing" and n + 1 == wrong_year:
+                text = f"={letter}4-{letter}7+{letter}9"
             cells[row, n + 1] = Cell(values[n][name], text, "int" if text else "input_int")
     for n in range(YEARS):
         fact = f"debt_model:closing:{n + 1}"
-        draft.fact(fact, "", values[n]["closing"], "currency", subject="model:debt", currency=draft.setting.currency)
+        draft.fact(fact, "", right[n]["closing"], "currency", subject="model:debt", currency=draft.setting.currency)
     return Book((Sheet("Inputs", inputs, (36, 18)), Sheet("Schedule", cells, (32, *(16.0,) * 5))), "Debt model")

@@ -101,17 +101,13 @@ def _notes(draft: Draft, year: int, years: list[int], known: str) -> list[Block]
             value = lines[y].get(f"40{number}0", 0)
             fact_id = f"revenue_line:{number}:FY{y}"
             first: dict[str, int] = draft.notes.setdefault("first reported", {})
-            fact_id += "" if first.setdefault(fact_id, value) == value else ":restated"
+            on = ""
+            if first.setdefault(fact_id, value) != value:
+                fact_id += ":restated"
+                on = draft.notes.setdefault("restated on", {}).setdefault(fact_id, known)
+            shown = setting.number(value / DIVISOR)
             cells.append(
-                draft.fact(
-                    fact_id,
-                    setting.number(value / DIVISOR),
-                    value,
-                    "currency",
-                    currency=setting.currency,
-                    as_of=f"FY{y}",
-                    known="" if "restated" not in fact_id else known,
-                )
+                draft.fact(fact_id, shown, value, "currency", currency=setting.currency, as_of=f"FY{y}", known=on)
             )
         rows.append((name, *cells))
     end = setting.label(setting.year_months(year)[-1])

@@ -55,6 +55,7 @@ def stated(draft: Draft, fact_id: str, item: str, months: Sequence[str], known: 
     setting, supersedes = draft.setting, ""
     if first.setdefault(fact_id, value) != value:
         fact_id, supersedes = f"{fact_id}:restated", fact_id
+        known = draft.notes.setdefault("restated on", {}).setdefault(fact_id, known)
     shown = -value if item in COSTS else value
     text = setting.number(shown / divisor, 1 if divisor == 1_000_000 else 0)
     currency = {"": setting.currency, "G": setting.currency, "S1": setting.foreign[0], "S2": setting.foreign[1]}[entity]

@@ -25,7 +25,6 @@ CODE_NAMES = (
 )
 FINANCING = ("committed", "highly confident", "subject to financing")
 DILIGENCE = ("confirmatory only", "full", "none")
-PEER_CURRENCIES = ("USD", "EUR", "GBP", "CHF", "SEK")
 
 
 def simulate_deals(draft: Draft) -> None:
@@ -100,12 +99,12 @@ def _bids(draft: Draft, rng: Random, start: date) -> None:
 
 
 def _comps(draft: Draft, rng: Random, start: date) -> None:
-    """Listed peers in several currencies, with fiscal years that end in different months."""
+    """Listed peers; traps give some of them other currencies and fiscal years."""
     group = draft.setting.currency
     event = draft.event("comparables drawn", start + timedelta(days=3), "Peer group data drawn", deal="D1")
     rows = []
     for number, stem in enumerate(rng.sample(pack("firms")["peers"], 8), start=1):
-        currency = rng.choice([group, *(c for c in PEER_CURRENCIES if c != group)])
+        currency = group
         revenue = 10_000 * rng.randrange(900, 26_000)
         margin = rng.uniform(0.09, 0.27)
         prior = round(revenue / (1 + rng.uniform(-0.03, 0.16)), -4)
@@ -115,7 +114,7 @@ def _comps(draft: Draft, rng: Random, start: date) -> None:
                 "id": f"PC{number}",
                 "name": f"{stem} {rng.choice(('plc', 'SE', 'Inc.', 'AG', 'NV'))}",
                 "currency": currency,
-                "fiscal_year_end": rng.choice((3, 6, 9, 12, 12)),
+                "fiscal_year_end": 12,
                 "revenue": revenue,
                 "ebitda": int(ebitda),
                 "revenue_prior": int(prior),

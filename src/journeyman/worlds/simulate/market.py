@@ -40,6 +40,11 @@ def simulate_market(draft: Draft) -> None:
         "factbook drafted", setting.today - timedelta(days=24), "Factbook for the information memorandum drafted"
     )
     draft.event("file room opened", setting.today - timedelta(days=26), "Data room index and disclosure drafts")
+    draft.event("debt stated", setting.today - timedelta(days=8), "Debt at the last close stated")
+    draft.event("claims listed", setting.today - timedelta(days=6), "Claims of the buyer of a former subsidiary listed")
+    draft.event("agreement audited", setting.today - timedelta(days=21), "Draft shareholders' agreement circulated")
+    for back in (1, 31, 61, 91):
+        draft.event("daily business", setting.today - timedelta(days=back), "Everyday traffic", back=back)
     draft.event("statement received", setting.today - timedelta(days=6), "Statement of account received")
 
 
@@ -155,7 +160,7 @@ def _estimates(draft: Draft, rng: Random, event: str) -> None:
     base, year, rows = rng.uniform(4e8, 3e9), draft.setting.today.year - 1, []
     for rank, source in enumerate(rng.sample(pack("firms")["sources"], 3), start=1):
         bias = rng.uniform(0.8, 1.25)
-        scale = rng.choice((1_000_000, 1_000_000, 1000))
+        scale = 1_000_000
         for offset in range(3):
             amount = scale * round(base * bias * 1.05**offset / scale)
             rows.append(

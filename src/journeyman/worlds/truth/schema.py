@@ -44,6 +44,7 @@ TABLES: dict[str, str] = {
     "resolution": "id, meeting_id, no, kind, person, shares, text",
     "share_entry": "id, holder, share_class, shares, date, kind, reference",
     "defect": "id, document, kind, term, place",
+    "claim": "id, description, amount, currency, date, warranty",
     "disclosure": "id, schedule, item, contract_id, listed",
     "privilege": "id, message_id, status, reason",
     # deals

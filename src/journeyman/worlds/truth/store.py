@@ -73,6 +73,10 @@ class Truth:
             if value is not None:
                 self._base.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (value, row_id))
 
+    def recode(self, table: str, row_id: str, column: str, value: Any) -> None:
+        """Change what a row says before anything was written from it: for traps that work on the truth."""
+        self._base.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (_plain(value), row_id))
+
     def rows(self, sql: str, **params: Any) -> list[Row]:
         """All rows of a query, with named parameters. Say ORDER BY when the order matters."""
         return self._base.execute(sql, params).fetchall()

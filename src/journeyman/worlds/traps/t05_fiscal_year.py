@@ -1,0 +1,37 @@
+"""T5: fiscal years that are not calendar years, and differ between companies."""
+
+from __future__ import annotations
+
+from random import Random
+
+from journeyman.worlds.draft import Draft
+from journeyman.worlds.plan import Planted
+from journeyman.worlds.traps.operator import Operator
+
+SHIFTED = 5
+
+
+def apply(draft: Draft, rng: Random) -> list[Planted]:
+    """Peers get fiscal years that end in other months; the figure of a calendar year is a weighted one."""
+    planted = []
+    for peer in rng.sample(draft.notes["comps"], SHIFTED):
+        peer["fiscal_year_end"] = rng.choice((3, 6, 9))
+        draft.truth.recode("comp_company", peer["id"], "fiscal_year_end", peer["fiscal_year_end"])
+        share = peer["fiscal_year_end"] / 12
+        right = {
+            name: round(share * peer[f"{name}_prior"] + (1 - share) * peer[name]) for name in ("revenue", "ebitda")
+        }
+        planted.append(
+            Planted(
+                "T5",
+                f"peer:{peer['id']}",
+                tuple(f"peer:{peer['id']}:{n}" for n in ("revenue", "revenue_prior")),
+                {name: peer[name] for name in right},
+                right,
+                (f"peer:{peer['id']}:revenue",),
+            )
+        )
+    return planted
+
+
+T5 = Operator("T5", "fiscal and calendar year", "truth", apply)
