@@ -19,6 +19,7 @@ from journeyman.tools import ToolSet
 from journeyman.tools.protocol import Observation
 from journeyman.trials.dryrun.place import DryPlace
 from journeyman.trials.executors.protocol import Desk, Ticket
+from journeyman.trials.record import TrialRequest
 
 WAIVE = frozenset({"memory", "pids", "disk", "cpus"})
 PURE = "framing:toolbelt"
@@ -43,8 +44,9 @@ class Garbage:
 class GarbagePlace(DryPlace):
     """``calc`` answers None."""
 
-    def toolset(self, task: Task, sandbox: Sandbox) -> ToolSet:
-        return Garbage(super().toolset(task, sandbox), "calc")
+    def toolset(self, request: TrialRequest, sandbox: Sandbox) -> ToolSet | None:
+        tools = super().toolset(request, sandbox)
+        return Garbage(tools, "calc") if tools is not None else None
 
 
 class LostPrograms(DryPlace):
@@ -67,7 +69,7 @@ class NoSandbox(DryPlace):
 class BrokenLoop(DryPlace):
     """The loop has a bug of its own."""
 
-    def _loop(self, ticket: Ticket, sandbox: Sandbox) -> Loop:
+    def _loop(self, ticket: Ticket, sandbox: Sandbox, tools: ToolSet | None) -> Loop:
         raise ZeroDivisionError("division by zero")
 
 

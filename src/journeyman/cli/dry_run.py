@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from journeyman.cli.breakdown import traceback_kept_in
+from journeyman.cli.offered import judged, offered
 from journeyman.cli.verb import print_json, progress, verb
 
 RUN = click.argument("run", type=click.Path(path_type=Path))
@@ -67,6 +69,8 @@ def dry_run() -> None:
 )
 @click.option("--against", type=click.Path(path_type=Path), help="An earlier run to pair with; gives the defaults.")
 @click.option("--waive", multiple=True, metavar="LIMIT", help="A sandbox limit that may be missing.")
+@offered
+@judged
 def run(
     tasks: Path | None,
     concurrency: int,
@@ -82,6 +86,9 @@ def run(
     seed: int | None,
     temperature: float | None,
     context_tokens: int | None,
+    mcp: Path | None,
+    faults: Path | None,
+    **choices: Any,
 ) -> int:
     """Run every task at or below TASKS at training concurrency, each trial once, and audit what came of it.
 
@@ -99,6 +106,9 @@ def run(
         "seed": seed,
         "temperature": temperature,
         "context_tokens": context_tokens,
+        "mcp": str(mcp.absolute()) if mcp else None,
+        "faults": str(faults.absolute()) if faults else None,
+        **{name: value or None for name, value in choices.items()},
     }
     wishes = Wishes(
         task_directories(tasks) if tasks else (), {k: v for k, v in given.items() if v is not None}, against

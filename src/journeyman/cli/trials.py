@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from journeyman.cli.offered import judged, offered
 from journeyman.cli.tasks import task_directories
 from journeyman.cli.verb import print_json, progress, verb
 
@@ -32,11 +33,12 @@ def trials() -> None:
     "Run the trials of task directories, or go on with a run that was stopped.",
     "journeyman trials run tasks/train --policy oracle --out runs/oracle",
     "journeyman trials run tasks/train --policy models/warm-start --harness framing:toolbelt --out runs/a --detach",
+    "journeyman trials run tasks/train --policy models/m --mcp servers.json --faults faults.json --out runs/faulty",
 )
 @click.argument("tasks", type=click.Path(path_type=Path))
-@click.option("--policy", required=True, help="A model (DIR, hf:ORG/NAME@REV, openai:URL#NAME), oracle or noop.")
+@click.option("--policy", required=True, help="A model (DIR, hf:ORG/NAME@REV), oracle or noop.")
 @click.option("--harness", default="toolbelt", show_default=True, help="The loop, or framing:NAME of the quickstart.")
-@click.option("--executor", default="process", show_default=True, help="process or ray.")
+@click.option("--executor", default="process", show_default=True, help="inline, process or ray.")
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Trials alive at once.")
 @click.option("--samples", type=click.IntRange(1), default=1, show_default=True, help="Trials per task.")
 @click.option("--attempts", type=click.IntRange(1), default=2, show_default=True, help="Attempts when something broke.")
@@ -44,6 +46,8 @@ def trials() -> None:
 @click.option("--temperature", type=float, default=1.0, show_default=True, help="0 is greedy.")
 @click.option("--sandbox", "provider", default="bwrap", show_default=True, help="bwrap, oci or none.")
 @click.option("--waive", multiple=True, metavar="LIMIT", help="A sandbox limit that may stay unenforced.")
+@offered
+@judged
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The run directory.")
 @click.option("--detach", "is_detached", is_flag=True, help="Go on in the background; trials attach follows it.")
 def run(
@@ -52,6 +56,8 @@ def run(
     policy: str,
     harness: str,
     waive: tuple[str, ...],
+    mcp: Path | None,
+    faults: Path | None,
     is_detached: bool,
     as_json: bool,
     **options: Any,
@@ -61,7 +67,8 @@ def run(
     The same command again goes on where a killed or cancelled run stopped.
     """
     from journeyman.trials.detached import detach
-    from journeyman.trials.running import RunPlan, run_plan
+    from journeyman.trials.plan import RunPlan
+    from journeyman.trials.running import run_plan
 
     found = tuple(str(path.absolute()) for path in task_directories(tasks))
     if is_detached:
@@ -71,6 +78,7 @@ def run(
         else:
             click.echo(f"running as process {pid}; follow it: journeyman trials attach {out}")
         return 0
+    options["mcp"], options["faults"] = (str(path.absolute()) if path is not None else "" for path in (mcp, faults))
     plan = RunPlan(found, policy, harness, out=str(out), waive=waive, **options)
     result = run_plan(plan, lambda trial: progress(f"{trial.request.trial_id}#{trial.attempt} {_row(trial)}"))
     if as_json:
@@ -78,6 +86,8 @@ def run(
     else:
         for line in result.drops.lines():
             click.echo(line)
+        if result.judge is not None:
+            click.echo("judge: " + ", ".join(f"{name} {value}" for name, value in result.judge.items()))
         mean = "no valid reward" if result.mean_reward is None else f"mean reward {result.mean_reward:.3f}"
         counts = ", ".join(f"{name} {n}" for name, n in sorted(result.outcomes.items()))
         click.echo(f"{counts}; {mean}: {out}")

@@ -205,6 +205,12 @@ class FaultyTools:
         )
         return replace(BEHAVIOURS[rule.error_type](call), elapsed_s=time.perf_counter() - started)
 
+    def forget(self) -> None:
+        """A fresh context begins: for real tools that keep what the policy has seen."""
+        forget = getattr(self.tools, "forget", None)
+        if forget is not None:
+            forget()
+
     def close(self) -> None:
         """Close the real tools."""
         self.tools.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,14 +16,11 @@ from journeyman.engines.protocol import Engine
 from journeyman.engines.scripted import ScriptedEngine
 from journeyman.engines.spec import locate, open_engine, parse_model
 from journeyman.errors import InputError, nearest
-from journeyman.harness import HARNESSES, SPECS
-from journeyman.harness.spec import HarnessSpec
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.environment import build_environment
 from journeyman.sandbox.protocol import AgentEnvironment, Provider
 from journeyman.tasks.task import Task, load_task
 from journeyman.tasks.verify import BatchVerifier
-from journeyman.tokens.renderers.detection import family_of
 from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment
@@ -32,46 +29,14 @@ from journeyman.trials.executors import EXECUTORS
 from journeyman.trials.executors.workplaces import task_place
 from journeyman.trials.groups import DropReport, drop_report
 from journeyman.trials.limits import Limits
+from journeyman.trials.offer import Offer
+from journeyman.trials.plan import FRAMING, SCRIPTED, RunPlan, check_model, check_policy, harness_named, own_tools
 from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.resume import final_rows
+from journeyman.trials.rubric_judge import RubricJudge, open_judge
 from journeyman.trials.store import Owner, open_run
 
-SCRIPTED = ("oracle", "noop")
-FRAMING = "framing:"
-DETACHABLE = ("process", "ray")
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """What to run.
-
-    Attributes:
-        tasks: task directories, one path each.
-        policy: a model as ``engines.spec`` reads it, or ``oracle`` (each task's own solution) or ``noop``.
-        harness: key of ``harness.SPECS``, or ``framing:NAME`` for one of the quickstart's.
-        executor: ``process`` or ``ray``.
-        concurrency: attempts alive at once.
-        out: the run directory; one that exists is resumed.
-        samples: trials per task.
-        seed: root of the sampling noise.
-        attempts: per trial, when the error table says retry.
-        temperature: 0 is greedy.
-        provider: key of ``sandbox.PROVIDERS``.
-        waive: sandbox limits that may stay unenforced.
-    """
-
-    tasks: tuple[str, ...]
-    policy: str
-    harness: str
-    executor: str
-    concurrency: int
-    out: str
-    samples: int = 1
-    seed: int = 0
-    attempts: int = 2
-    temperature: float = 1.0
-    provider: str = "bwrap"
-    waive: tuple[str, ...] = ()
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -83,12 +48,14 @@ class RunResult:
         mean_reward: over valid rewards; None when there is none.
         drops: what is missing, per task.
         is_cancelled: it was stopped before all trials had ended.
+        judge: what was asked of the judge and what failed (``JudgeTally``), None without one.
     """
 
     outcomes: dict[str, int]
     mean_reward: float | None
     drops: DropReport
     is_cancelled: bool
+    judge: dict[str, Any] | None = None
 
 
 def run_plan(plan: RunPlan, on_closed: Callable[[Trial], None] = lambda trial: None) -> RunResult:
@@ -98,28 +65,27 @@ def run_plan(plan: RunPlan, on_closed: Callable[[Trial], None] = lambda trial: N
         InputError: something in the plan does not exist, or another process owns the run.
         EnvironmentMissing: no sandbox, model or Ray here.
     """
-    if plan.executor not in DETACHABLE:
-        raise InputError("--executor", f"{plan.executor!r} runs no task directories", allowed=", ".join(DETACHABLE))
-    harness = harness_named(plan.harness)
-    if isinstance(harness, HarnessSpec) and plan.policy not in SCRIPTED:
-        family_of(locate(parse_model(plan.policy)))  # said before anything runs, not by every trial
-    tasks = [load_task(Path(path)) for path in plan.tasks]
+    harness, tasks, offer = checked(plan)
     out = Path(plan.out).absolute()
     provider = PROVIDERS[plan.provider]()
+    judge: RubricJudge | None = None
     stopped: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: stopped.append(number))
     try:
         with ExitStack() as stack:
+            judge = stack.enter_context(open_judge(plan.judge, plan.judge_keys)) if plan.judge else None
             engine = stack.enter_context(closing(_engine(plan)))
             owner = stack.enter_context(Owner(out))
             state = stack.enter_context(RunState.begin(out, asdict(plan)))
             provider.reap(state.label)
             environment, place = _place(plan, tasks, out, state.label, provider)
             log = stack.enter_context((out / "attempts.log").open("ab"))
-            verifier = BatchVerifier(provider, environment, state.label, waive=frozenset(plan.waive), one_batch=True)
+            verifier = BatchVerifier(
+                provider, environment, state.label, waive=frozenset(plan.waive), one_batch=True, judge=judge
+            )
             executor = EXECUTORS[plan.executor]()(
                 engine,
-                task_place(**place),
+                task_place(**place, offer=offer.as_arguments()),
                 seed=plan.seed,
                 limits=Limits(),
                 concurrency=plan.concurrency,
@@ -136,17 +102,31 @@ def run_plan(plan: RunPlan, on_closed: Callable[[Trial], None] = lambda trial: N
                 state.note("cancelled")
     finally:
         signal.signal(signal.SIGTERM, before)
-    return result_of(out, is_cancelled=bool(stopped))
+    result = result_of(out, is_cancelled=bool(stopped))
+    return replace(result, judge=judge.report() if judge is not None else None)
 
 
-def harness_named(name: str) -> Any:
-    """The harness of a word. Raises InputError and names the nearest."""
-    known = {**SPECS, **{FRAMING + key: harness for key, harness in HARNESSES.items()}}
-    if name not in known:
-        near = nearest(name, known)
+def checked(plan: RunPlan) -> tuple[Any, list[Task], Offer]:
+    """Harness, tasks and offer of a plan; what would break every trial is refused here.
+
+    Raises:
+        InputError: something in the plan does not exist or does not fit the rest.
+        EnvironmentMissing: a library for it is not installed.
+    """
+    if plan.executor not in EXECUTORS:
+        near = nearest(plan.executor, EXECUTORS)
         hint = f"did you mean {near}?" if near else None
-        raise InputError("--harness", f"{name!r} is no harness", allowed=", ".join(known), hint=hint)
-    return known[name]
+        raise InputError("--executor", f"{plan.executor!r} is none", allowed=", ".join(EXECUTORS), hint=hint)
+    if plan.provider not in PROVIDERS:
+        raise InputError("--sandbox", f"{plan.provider!r} is no provider", allowed=", ".join(PROVIDERS))
+    harness = harness_named(plan.harness)
+    check_policy(plan.policy, SCRIPTED)
+    check_model(plan.policy, harness)
+    tasks = [load_task(Path(path)) for path in plan.tasks]
+    offer = Offer.read(mcp=plan.mcp, faults=plan.faults, has_task_servers=plan.task_servers, seed=plan.seed)
+    name = f"policy {plan.policy}" if plan.policy in SCRIPTED else f"harness {plan.harness}"
+    offer.check(tasks, own_tools(plan.policy, harness), name)
+    return harness, tasks, offer
 
 
 def result_of(out: Path, *, is_cancelled: bool = False) -> RunResult:
@@ -176,6 +156,8 @@ def _place(
 ) -> tuple[AgentEnvironment, dict[str, Any]]:
     """The agent environment, and the arguments of ``TaskPlace``."""
     is_own = plan.harness.startswith(FRAMING) or plan.policy in SCRIPTED
+    empty = out / "empty"
+    empty.mkdir(exist_ok=True)
     if is_own:
         environment = build_environment(
             out / "environment",
@@ -192,6 +174,7 @@ def _place(
         "digest": environment.digest,
         "policy": plan.policy if plan.policy in SCRIPTED else "model",
         "waive": sorted(plan.waive),
+        "empty": str(empty),
     }
     if is_own and plan.policy != "noop":
         place["reads"] = str(_fill_reads(plan, tasks, out, label, provider, environment))
@@ -209,14 +192,11 @@ def _fill_reads(
     files: dict[str, tuple[str, bytes]] = {}
     for task in tasks:
         if task.world_digest and task.world.is_dir():
-            for path in sorted(task.world.iterdir()):
+            for path in sorted(path for path in task.world.rglob("*") if path.is_file()):
                 data = path.read_bytes()
-                files[sha256(data)] = (str(path), data)
-    cache.fill(files)
+                files.setdefault(sha256(data), (str(path), data))
+    try:
+        cache.fill(files)
+    except InputError as error:  # what cannot be read stays unreadable: a tool says so to whoever asks
+        LOG.warning("%s", error)
     return directory
-
-
-def plan_from(state: dict[str, Any]) -> RunPlan:
-    """The plan that a run directory remembers."""
-    plan = RunPlan(**{**state, "tasks": tuple(state["tasks"]), "waive": tuple(state["waive"])})
-    return replace(plan, out=os.fspath(plan.out))

@@ -42,6 +42,5 @@ def make(
         if sandbox is None:
             raise InputError(f"harness {spec.name}", "needs a sandbox with a shell")
         tools = CodeTools(sandbox, root=root, spill_directory=spec.spill_directory)
-    known = tools if isinstance(tools, CodeTools) else None
-    actor = ToolCalling(spec, renderer, tools, on_begin=known.forget if known else lambda: None)
+    actor = ToolCalling(spec, renderer, tools, on_begin=getattr(tools, "forget", lambda: None))
     return AgentLoop(spec, renderer, actor, SpillFiles(sandbox, spec.spill_directory), clock)

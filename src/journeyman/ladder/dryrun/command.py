@@ -12,9 +12,10 @@ from journeyman.errors import InputError
 from journeyman.ladder.dryrun import against, text
 from journeyman.ladder.dryrun.audit import audit_run, exit_code
 from journeyman.ladder.dryrun.evidence import read_evidence
-from journeyman.ladder.dryrun.plan import FILE, Plan, keep_plan, make_plan, read_plan
+from journeyman.ladder.dryrun.plan import FILE, Plan, check_offer, keep_plan, make_plan, read_plan
 from journeyman.ladder.dryrun.run import is_finished, run_plan
 from journeyman.ladder.dryrun.stage import Say
+from journeyman.redact import process_redactor
 from journeyman.tasks.task import load_task
 
 COMPARISON = "against.json"
@@ -25,6 +26,11 @@ DEFAULTS: Mapping[str, Any] = {
     "seed": 0,
     "temperature": 1.0,
     "context_tokens": 0,
+    "mcp": "",
+    "faults": "",
+    "task_servers": False,
+    "judge": "",
+    "judge_keys": (),
 }
 
 
@@ -77,12 +83,14 @@ def dry_run_of(
     """
     earlier = read_plan(wishes.against) if wishes.against is not None else None
     if wishes.tasks or wishes.given or not is_finished(out):
-        plan = keep_plan(plan_of(wishes, out, earlier), out)
+        plan = plan_of(wishes, out, earlier)
+        check_offer(plan)
+        plan = keep_plan(plan, out)
         run_plan(plan, out, concurrency=concurrency, abort_at=abort_at, waive=waive, say=say)
     report = audit_run(out, gate=gate, abort_at=abort_at)
     comparison = None
     if wishes.against is not None:
-        comparison = against.compare(read_evidence(wishes.against), read_evidence(out))
+        comparison = process_redactor().data(against.compare(read_evidence(wishes.against), read_evidence(out)))
         write_json(out / COMPARISON, comparison)
     return Done(report, comparison)
 

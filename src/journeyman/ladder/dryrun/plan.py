@@ -16,12 +16,15 @@ from journeyman import __version__
 from journeyman.clock import now
 from journeyman.digest import directory_sha256, sha256_file, sha256_json
 from journeyman.durable import write_json
-from journeyman.engines.spec import locate, parse_model
 from journeyman.errors import InputError, nearest
 from journeyman.harness import HARNESSES
 from journeyman.harness.registry import SPECS
-from journeyman.tasks.task import Task
+from journeyman.tasks.task import Task, load_task
+from journeyman.tools import TOOLS
 from journeyman.trials.dryrun.place import QUICKSTART
+from journeyman.trials.offer import Offer
+from journeyman.trials.plan import check_policy, own_tools
+from journeyman.trials.rubric_judge import judge_settings
 
 FILE = "dry-run.json"
 PLACE = "journeyman.trials.dryrun.place:DryPlace"
@@ -47,7 +50,8 @@ class PlannedTask(BaseModel):
 class Plan(BaseModel):
     """A dry run as data.
 
-    ``harness_sha256`` covers the sources of harnesses and tools: two runs whose digests differ ran two versions.
+    ``harness_sha256`` covers the sources of harnesses and tools: two runs whose digests differ ran two versions. Files
+    of servers and faults are named with their digests, "" for none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,6 +68,13 @@ class Plan(BaseModel):
     temperature: float = Field(ge=0)
     context_tokens: int = Field(ge=0)
     today: str
+    mcp: str = ""
+    mcp_sha256: str = ""
+    faults: str = ""
+    faults_sha256: str = ""
+    task_servers: bool = False
+    judge: str = ""
+    judge_keys: tuple[str, ...] = ()
 
     @property
     def kind(self) -> Literal["oracle", "noop", "random", "model"]:
@@ -86,6 +97,11 @@ def make_plan(
     context_tokens: int = 0,
     place: str = PLACE,
     today: str | None = None,
+    mcp: str = "",
+    faults: str = "",
+    task_servers: bool = False,
+    judge: str = "",
+    judge_keys: Sequence[str] = (),
 ) -> Plan:
     """The plan for some tasks.
 
@@ -99,16 +115,20 @@ def make_plan(
         context_tokens: what a model's context may hold; 0 leaves what the harness or the model allows.
         place: workplace factory; another one than ``DryPlace`` takes its arguments.
         today: date of every trial, ISO; by default today's.
+        mcp, faults, task_servers: what is offered besides the harness's tools, see ``RunPlan``.
+        judge, judge_keys: who answers rubrics, see ``RunPlan``.
 
     Raises:
-        InputError: no such harness or model, a service, no task, or two tasks of one name.
+        InputError: no such harness, model or file, a service, no task, or two tasks of one name.
     """
     if harness not in HARNESS_NAMES:
         near = nearest(harness, HARNESS_NAMES)
         hint = f"did you mean {near}?" if near else None
         raise InputError("--harness", f"no harness {harness!r}", allowed=", ".join(HARNESS_NAMES), hint=hint)
-    if policy not in POLICY_WORDS:
-        _refuse_unusable(policy)
+    check_policy(policy, POLICY_WORDS)
+    Offer.read(mcp=mcp, faults=faults)
+    if judge:
+        judge_settings(judge)
     planned = tuple(planned_task(task) for task in tasks)
     names = [task.id for task in planned]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -126,17 +146,43 @@ def make_plan(
         temperature=temperature if policy not in POLICY_WORDS else 1.0,
         context_tokens=context_tokens,
         today=today or now()[:10],
+        mcp=mcp,
+        mcp_sha256=sha256_file(Path(mcp)) if mcp else "",
+        faults=faults,
+        faults_sha256=sha256_file(Path(faults)) if faults else "",
+        task_servers=task_servers,
+        judge=judge,
+        judge_keys=tuple(judge_keys),
     )
 
 
-def _refuse_unusable(policy: str) -> None:
-    """Raise InputError for a model that cannot act here; a hub's is looked for later."""
-    spec = parse_model(policy)
-    if spec.kind == "service":
-        problem = "returns text only; a dry run keeps token ids"
-        raise InputError("--policy", problem, allowed="oracle, noop, random, DIR, hf:ORG/NAME@REV")
-    if spec.kind == "directory":
-        locate(spec)
+def offer_of(plan: Plan) -> Offer:
+    """What the plan offers, read again from its files.
+
+    Raises:
+        InputError: one is gone, says something unknown, or is no longer what the plan was made with.
+    """
+    for flag, path, digest in (("--mcp", plan.mcp, plan.mcp_sha256), ("--faults", plan.faults, plan.faults_sha256)):
+        if path and Path(path).is_file() and sha256_file(Path(path)) != digest:
+            raise InputError(flag, f"{path} has changed since the run began", hint="choose another --out")
+    return Offer.read(mcp=plan.mcp, faults=plan.faults, has_task_servers=plan.task_servers, seed=plan.seed)
+
+
+def check_offer(plan: Plan) -> None:
+    """Start what the plan offers once. Raises InputError for what would break every trial; see ``Offer.check``."""
+    tasks = [load_task(Path(task.path)) for task in plan.tasks]
+    offer_of(plan).check(tasks, offered_names(plan), f"policy {plan.kind} in harness {plan.harness}")
+
+
+def offered_names(plan: Plan) -> tuple[str, ...] | None:
+    """Names of the tools that the policy is offered by its harness; None where nothing can be added to them."""
+    if plan.kind == "random":
+        if plan.harness.startswith(QUICKSTART):
+            return tuple(TOOLS)
+        return own_tools("a model", SPECS["code"] if SPECS[plan.harness].loop == "terminal" else SPECS[plan.harness])
+    if plan.kind != "model" or plan.harness.startswith(QUICKSTART):
+        return None
+    return own_tools(plan.policy, SPECS[plan.harness])
 
 
 def planned_task(task: Task) -> PlannedTask:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from journeyman.harness import HARNESSES, Harness
-from journeyman.ladder.dryrun.plan import FILE, Plan, read_plan
+from journeyman.ladder.dryrun.plan import FILE, Plan, offer_of, read_plan
 from journeyman.ladder.dryrun.stage import Say, Stage
 from journeyman.tasks.task import Task, load_task
 from journeyman.trials.dryrun.place import QUICKSTART
@@ -73,7 +73,7 @@ def run_plan(plan: Plan, out: Path, *, concurrency: int, abort_at: float, waive:
         if watch.is_over:
             return
         say(f"{len(requests) - len(done)} of {len(requests)} trials to run, {concurrency} at a time")
-        stage = Stage(plan, out, waive, say)
+        stage = Stage(plan, out, offer_of(plan), waive, say)
         try:
             stage.read_documents(tasks, say)
             with (
@@ -91,6 +91,8 @@ def run_plan(plan: Plan, out: Path, *, concurrency: int, abort_at: float, waive:
                 ) as executor,
             ):
                 executor.run(requests, verifier)
+            if stage.judge is not None:
+                say("judge: " + ", ".join(f"{name} {value}" for name, value in stage.judge.report().items()))
         finally:
             stage.close()
 

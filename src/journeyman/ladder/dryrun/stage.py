@@ -24,6 +24,8 @@ from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAG
 from journeyman.tools.workbench import tools_environment, workbench_environment
 from journeyman.trials.dryrun.place import QUICKSTART, dry_place
 from journeyman.trials.executors.protocol import WorkplaceRecipe
+from journeyman.trials.offer import Offer
+from journeyman.trials.rubric_judge import open_judge
 
 MEMORY_MB, PIDS = 1_024, 256
 """Of each sandbox: the tools' program and what a policy starts beside it."""
@@ -37,6 +39,7 @@ class Stage:
     Args:
         plan: of the run.
         out: its directory; the documents that were read lie in it.
+        offer: what the policy is offered besides the harness's tools.
         waive: sandbox limits that may stay unenforced.
         say: told what takes time or is missing.
 
@@ -45,8 +48,8 @@ class Stage:
         InputError: the model cannot be used.
     """
 
-    def __init__(self, plan: Plan, out: Path, waive: frozenset[str], say: Say) -> None:
-        self.plan, self.out = plan, out
+    def __init__(self, plan: Plan, out: Path, offer: Offer, waive: frozenset[str], say: Say) -> None:
+        self.plan, self.out, self.offer = plan, out, offer
         self.label = f"dry-run-{sha256(str(out.absolute()).encode())[:12]}"
         self.tier: Tier = strict_tier(waive)
         self.tier.provider.reap(self.label)
@@ -54,12 +57,17 @@ class Stage:
         self.reads = ReadCache(
             out / "cache" / "reads", self.tier.provider, self.environment, self.label, waive=self.tier.waive
         )
+        self.empty = out / "cache" / "empty"
+        self.empty.mkdir(parents=True, exist_ok=True)
         self.tokenizer = ""
+        self.judge = open_judge(plan.judge, plan.judge_keys) if plan.judge else None
         self.engine: Engine = self._engine()
 
     def close(self) -> None:
         """Give the engine's memory back and remove what is left of the run's sandboxes."""
         self.engine.close()
+        if self.judge is not None:
+            self.judge.close()
         self.tier.provider.reap(self.label)
 
     def read_documents(self, tasks: Sequence[Task], say: Say) -> None:
@@ -76,7 +84,8 @@ class Stage:
 
     def verifier(self) -> BatchVerifier:
         """What grades; each portion gets its own fresh sandbox."""
-        return BatchVerifier(self.tier.provider, self.environment, self.label, waive=self.tier.waive)
+        tier = self.tier
+        return BatchVerifier(tier.provider, self.environment, self.label, waive=tier.waive, judge=self.judge)
 
     def workplace(self) -> WorkplaceRecipe:
         """What supervisors make."""
@@ -95,6 +104,8 @@ class Stage:
             "today": self.plan.today,
             "context_tokens": self.context_tokens,
             "seed": self.plan.seed,
+            "offer": self.offer.as_arguments(),
+            "empty": str(self.empty.absolute()),
         }
         return dry_place(self.plan.place, **arguments)
 

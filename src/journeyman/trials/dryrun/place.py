@@ -9,19 +9,18 @@ from datetime import date
 from typing import Any
 
 from journeyman.errors import InputError
-from journeyman.harness.code.toolset import CodeTools
 from journeyman.harness.protocol import Loop
 from journeyman.harness.registry import LOOPS, SPECS
 from journeyman.sandbox.protocol import Sandbox
 from journeyman.seeds import key64
-from journeyman.tasks.task import Task
 from journeyman.tools import TOOLS, ToolContext, ToolSet
 from journeyman.tools.calling import call
 from journeyman.tools.protocol import Observation
 from journeyman.tools.sandbox_tools import SandboxTools
 from journeyman.trials.dryrun.actions import RandomActions, Solution
 from journeyman.trials.executors.protocol import Ticket, WorkplaceRecipe
-from journeyman.trials.executors.workplaces import SURFACE_LOOPS, TaskPlace
+from journeyman.trials.executors.workplaces import SURFACE_LOOPS, TaskPlace, code_tools
+from journeyman.trials.record import TrialRequest
 
 QUICKSTART = "framing:"
 """Prefix of the two harnesses of the quickstart's own small models, e.g. ``framing:toolbelt``."""
@@ -67,24 +66,25 @@ class DryPlace(TaskPlace):
         self._harness, self._today = harness, date.fromisoformat(today)
         self._context_tokens, self._seed = context_tokens, seed
 
-    def toolset(self, task: Task, sandbox: Sandbox) -> ToolSet:
-        """The tools that the harness offers."""
+    def toolset(self, request: TrialRequest, sandbox: Sandbox) -> ToolSet | None:
+        """The tools that the harness offers; random actions in a terminal's harness are those of ``code``."""
+        if self.policy not in ("random", "model"):
+            return None
         if self._harness.startswith(QUICKSTART):
-            return PureTools(self.tools(task))
-        if SPECS[self._harness].loop in SURFACE_LOOPS:
+            return PureTools(self.tools(request.task)) if self.policy == "random" else None
+        spec = SPECS[self._harness]
+        if spec.loop in SURFACE_LOOPS:
             return SandboxTools(sandbox)
-        return CodeTools(sandbox)
+        return code_tools(spec, sandbox) if spec.loop == "code" or self.policy == "random" else None
 
-    def _loop(self, ticket: Ticket, sandbox: Sandbox) -> Loop:
+    def _loop(self, ticket: Ticket, sandbox: Sandbox, tools: ToolSet | None) -> Loop:
         request = ticket.request
         if self.policy == "oracle":
             return Solution(sandbox, ticket.limits.agent(request.task.agent_timeout_s))
-        if self.policy == "random":
-            return RandomActions(
-                self.toolset(request.task, sandbox), key64(self._seed, *request.stream, ticket.attempt)
-            )
+        if self.policy == "random" and tools is not None:
+            return RandomActions(tools, key64(self._seed, *request.stream, ticket.attempt))
         if self.policy == "noop" or self._harness.startswith(QUICKSTART):
-            return super()._loop(ticket, sandbox)
+            return super()._loop(ticket, sandbox, tools)
         if self._renderer is None:
             raise InputError("--policy", "has a chat format that no renderer knows", hint="take a framing: harness")
         spec = SPECS[self._harness]
@@ -93,7 +93,6 @@ class DryPlace(TaskPlace):
             budget = replace(spec.budget, context_tokens=self._context_tokens, max_new_tokens=turn)
             spec = replace(spec, budget=budget)
         spec = replace(spec, today=self._today)
-        tools = None if spec.loop == "terminal" else self.toolset(request.task, sandbox)
         return LOOPS[spec.loop](spec, self._renderer, tools, sandbox, time.monotonic)
 
 

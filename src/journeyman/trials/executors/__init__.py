@@ -1,7 +1,7 @@
 """Executors: where the process of a trial runs. All of them end every trial in exactly one row of the error table.
 
-Promise: an executor never decides what a failure means: the table (``trials/outcome.py``) does. ``inline`` keeps
-trusted trials in this process; ``process`` forks one process per trial from a supervisor that never loads torch;
+Promise: an executor never decides what a failure means: the table (``trials/outcome.py``) does. ``inline`` makes
+each trial a thread of this process; ``process`` forks one process per trial from a supervisor that never loads torch;
 ``ray`` makes each trial one Ray task. The engine stays with its owner: trials ask for their turns over a socket.
 """
 
@@ -12,9 +12,9 @@ from typing import Any
 
 
 def _inline() -> Callable[..., Any]:
-    from journeyman.trials.inline import InlineExecutor
+    from journeyman.trials.executors.threads import ThreadExecutor
 
-    return InlineExecutor
+    return ThreadExecutor
 
 
 def _process() -> Callable[..., Any]:

@@ -2,56 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from journeyman.digest import sha256
-from journeyman.engines.protocol import TurnResult
 from journeyman.errors import InputError
 from journeyman.harness import LOOPS, Conversation, Harness
-from journeyman.harness.protocol import Loop, LoopSampling, StopReason, TurnRecord
+from journeyman.harness.code.toolset import CodeTools
+from journeyman.harness.protocol import Loop
 from journeyman.harness.spec import HarnessSpec
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.protocol import AgentEnvironment, Mount, Provider, Sandbox, SandboxSpec
 from journeyman.tasks.task import Task
-from journeyman.tokens.context import Context
 from journeyman.tokens.renderers import Renderer
 from journeyman.tokens.renderers.detection import family_of
 from journeyman.tokens.tokenizer import Tokenizer
-from journeyman.tools import ReadCache, ToolContext
+from journeyman.tools import ReadCache, ToolContext, ToolSet
+from journeyman.tools.fault_rules import CONFIG_FILE
 from journeyman.tools.sandbox_tools import SandboxTools
+from journeyman.tools.surface import INSIDE_SERVERS
 from journeyman.trials.executors.protocol import Desk, Ticket, WorkplaceRecipe
+from journeyman.trials.executors.unsampled import Scripted
+from journeyman.trials.offer import APPS, facts_of, of_arguments
+from journeyman.trials.record import TrialRequest
 
 LOGS = "/tmp/logs"
 """Where an agent leaves deliverables: a writable place of its sandbox, named by ``$LOGS_DIR``."""
 SOLUTION = "/solution"
 SURFACE_LOOPS = frozenset({"react", "toolbelt"})
 """Loops that are offered the tool surface; the others act on the sandbox themselves."""
-
-
-class Scripted:
-    """A loop without a model: the task's own solution, or nothing at all. Its context stays empty."""
-
-    def __init__(self, act: Callable[[], None]) -> None:
-        self.context, self.answer, self.epoch = Context(), None, 0
-        self.turns: list[TurnRecord] = []
-        self.stop_reason: StopReason | None = None
-        self.sampling = LoopSampling(1, frozenset())
-        self._act = act
-
-    context: Context
-    answer: str | None
-
-    def open(self, instruction: str, files: Sequence[str]) -> list[int]:
-        """Act at once; the loop is over then."""
-        self._act()
-        self.stop_reason = "answered"
-        return []
-
-    def respond(self, result: TurnResult) -> list[int] | None:
-        return None
 
 
 class TaskPlace:
@@ -67,6 +50,8 @@ class TaskPlace:
         max_context: tokens a trial may hold.
         with_sandbox: False for trusted tasks whose tools are pure: then no attempt has a sandbox of its own.
         memory_mb, pids, waive: of each sandbox.
+        offer: arguments of an ``Offer``: servers and faults; None for none.
+        empty: an empty directory, shown where a world says which faults it has; needed for such worlds only.
     """
 
     def __init__(
@@ -84,7 +69,13 @@ class TaskPlace:
         memory_mb: int = 512,
         pids: int = 64,
         waive: Sequence[str] = (),
+        offer: Mapping[str, Any] | None = None,
+        empty: str = "",
     ) -> None:
+        self._offer, self._empty = of_arguments(offer), empty
+        if self._offer.may_need_servers:
+            with contextlib.suppress(ImportError):  # said by the attempt that needs it
+                importlib.import_module("mcp")  # seconds; the attempts that are forked later share it
         self.label, self.policy, self.max_context = label, policy, max_context
         self.provider: Provider = PROVIDERS[provider]()
         self.environment = AgentEnvironment(Path(environment), digest) if environment else None
@@ -117,16 +108,31 @@ class TaskPlace:
         if not self.with_sandbox:
             return Desk(self._conversation(ticket), None, provider=self.provider)
         sandbox = self.provider.create(self._spec(ticket.request.task), deadline_s=ticket.limits.start_s)
+        tools: ToolSet | None = None
         try:
-            return Desk(self._loop(ticket, sandbox), sandbox, provider=self.provider, logs=LOGS)
+            own = self.toolset(ticket.request, sandbox)
+            tools = self._offer.around(own, ticket.request, ticket.attempt) if own is not None else None
+            loop = self._loop(ticket, sandbox, tools)
+            return Desk(loop, sandbox, False, self.provider, LOGS, tools, lambda: facts_of(tools))
         except BaseException:
+            if tools is not None:
+                tools.close()
             sandbox.destroy(deadline_s=ticket.limits.stop_s)
             raise
 
-    def _loop(self, ticket: Ticket, sandbox: Sandbox) -> Loop:
+    def toolset(self, request: TrialRequest, sandbox: Sandbox) -> ToolSet | None:
+        """The tools of the request's harness, before anything is added; None where its loop takes none."""
+        harness: Harness | HarnessSpec = request.harness
+        if self.policy != "model" or not isinstance(harness, HarnessSpec):
+            return None
+        if harness.loop in SURFACE_LOOPS:
+            return SandboxTools(sandbox, servers_named(harness))
+        return code_tools(harness, sandbox) if harness.loop == "code" else None
+
+    def _loop(self, ticket: Ticket, sandbox: Sandbox, tools: ToolSet | None) -> Loop:
         harness: Harness | HarnessSpec = ticket.request.harness
         if self.policy == "model" and isinstance(harness, HarnessSpec):
-            return self._agent(harness, sandbox)
+            return self._agent(harness, sandbox, tools)
         if self.policy == "model":
             return self._conversation(ticket)
         if self.policy == "noop":
@@ -138,11 +144,10 @@ class TaskPlace:
 
         return Scripted(solve)
 
-    def _agent(self, spec: HarnessSpec, sandbox: Sandbox) -> Loop:
-        """A loop for real models over the tools of the sandbox."""
+    def _agent(self, spec: HarnessSpec, sandbox: Sandbox, tools: ToolSet | None) -> Loop:
+        """A loop for real models over the tools it is offered."""
         if self._renderer is None:
             raise InputError("workplace", f"harness {spec.name} needs a model's tokenizer")
-        tools = SandboxTools(sandbox) if spec.loop in SURFACE_LOOPS else None
         return LOOPS[spec.loop](spec, self._renderer, tools, sandbox, time.monotonic)
 
     def _conversation(self, ticket: Ticket) -> Conversation:
@@ -160,8 +165,20 @@ class TaskPlace:
             self._files[task.world_digest] = files
         return ToolContext(files=self._files[task.world_digest], reads=self._reads)
 
+    def _apps(self, task: Task) -> list[Mount]:
+        """The state of mail, chat and calendar, without the files that say what is going to fail."""
+        apps = (task.path / APPS).absolute()
+        if not apps.is_dir():
+            return []
+        hidden = dict.fromkeys(path.parent for path in sorted(apps.glob(f"*/{CONFIG_FILE.parent}/*")))
+        if hidden and not self._empty:
+            raise InputError("workplace.empty", "is missing", hint="a world has faults, which no agent may see")
+        covered = [Mount(Path(self._empty), f"/apps_data/{path.relative_to(apps)}") for path in hidden]
+        return [Mount(apps, "/apps_data", overlay=True), *covered]
+
     def _spec(self, task: Task) -> SandboxSpec:
         mounts = [Mount(task.world.absolute(), "/ws", overlay=True)] if task.world.is_dir() else []
+        mounts += self._apps(task)
         env = {"LOGS_DIR": LOGS}
         if self._reads is not None:
             mounts.append(Mount(self._reads.directory, "/cache"))
@@ -177,6 +194,16 @@ class TaskPlace:
             pids=self._pids,
             waive=self._waive,
         )
+
+
+def servers_named(spec: HarnessSpec) -> tuple[str, ...]:
+    """The servers whose tools a harness offers: ``options["servers"]``, all by default."""
+    return tuple(spec.options.get("servers", INSIDE_SERVERS))
+
+
+def code_tools(spec: HarnessSpec, sandbox: Sandbox) -> CodeTools:
+    """The seven tools of a ``code`` harness, as its loop makes them itself."""
+    return CodeTools(sandbox, root=str(spec.options.get("root", "/ws")), spill_directory=spec.spill_directory)
 
 
 def task_place(**arguments: Any) -> WorkplaceRecipe:
