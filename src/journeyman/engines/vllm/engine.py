@@ -222,7 +222,7 @@ class VllmEngine:
                     flight.answer.cancel()
 
     def pause(self, mode: PauseMode, *, deadline_s: float = 60.0) -> list[TurnResult]:
-        if not (self._paused and mode == "keep"):
+        if not self._paused or mode == "abort":
             self._pause(mode, "keep", Deadline.after(deadline_s, f"pause({mode})"))
         failure = self._collect(0.0)
         if failure is not None:
@@ -230,13 +230,18 @@ class VllmEngine:
         return [] if mode == "keep" else self._take_ended()
 
     def _pause(self, mode: PauseMode, kv: KvMode, deadline: Deadline) -> None:
-        self._fleet.pause(mode, kv, max(0.1, deadline.remaining_s))
+        """``wait`` lets turns end before the servers pause: one that reached a paused server would rest there."""
+        self._fleet.check_updatable()
+        in_the_air = [flight for flight in self._flights.values() if flight.answer is not None]
+        if mode == "wait":
+            late = [flight for flight in in_the_air if not flight.lands_within(deadline.remaining_s)]
+            self._abort(late, max(0.1, deadline.remaining_s))
+        self._fleet.pause("keep" if mode == "wait" else mode, kv, max(0.1, deadline.remaining_s))
         self._paused = True
-        if mode == "keep":
+        if mode != "abort":
             return
-        for flight in [flight for flight in self._flights.values() if flight.answer is not None]:
-            limit_s = deadline.remaining_s if mode == "wait" else min(LATE_S, deadline.remaining_s)
-            if not flight.lands_within(limit_s):
+        for flight in in_the_air:
+            if not flight.lands_within(min(LATE_S, deadline.remaining_s)):
                 self._abort([flight], max(0.1, deadline.remaining_s))  # it reached the server after the pause
 
     def resume(self) -> None:
