@@ -188,8 +188,14 @@ def findings_in_command(line: str, targets: set[str] | None = None) -> Iterator[
         yield str(getattr(error, "message", error))
 
 
-GIVEN_APART = {"agree": ("--engine.model", "m", "--trainer.model", "m")}
-"""Required keys of a recipe that its verb takes by options of its own."""
+TRAINED = ("--policy.model", "m", "--tasks.train", "t")
+GIVEN_APART = {
+    "agree": ("--engine.model", "m", "--trainer.model", "m"),
+    "rl": TRAINED,
+    "overfit": TRAINED,
+    "sft": ("--policy.model", "m", "--data.runs", "r"),
+}
+"""Required keys of a recipe that its verb takes by options of its own, or that the file of the example holds."""
 
 
 def check_recipe_words(words: tuple[str, ...], verb: str) -> None:

@@ -35,8 +35,16 @@ def recipe_models() -> dict[str, type[BaseModel]]:
     from journeyman.ladder.recipe import QuickstartRecipe
     from journeyman.train.agreement.deployment import Deployment
     from journeyman.train.agreement.run import AgreeRecipe
+    from journeyman.train.recipe import OverfitRecipe, RlRecipe, SftRecipe
 
-    return {"quickstart": QuickstartRecipe, "agree": AgreeRecipe, "deployment": Deployment}
+    return {
+        "quickstart": QuickstartRecipe,
+        "rl": RlRecipe,
+        "sft": SftRecipe,
+        "overfit": OverfitRecipe,
+        "agree": AgreeRecipe,
+        "deployment": Deployment,
+    }
 
 
 def _model(kind: str) -> type[BaseModel]:

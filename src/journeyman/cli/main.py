@@ -18,13 +18,17 @@ from journeyman.cli.docs import docs
 from journeyman.cli.doctor import doctor
 from journeyman.cli.dry_run import dry_run
 from journeyman.cli.gc import gc
+from journeyman.cli.launch import launch
 from journeyman.cli.mcp import mcp
+from journeyman.cli.overfit import overfit
 from journeyman.cli.pack import pack
 from journeyman.cli.quickstart import quickstart
 from journeyman.cli.regrade import regrade
 from journeyman.cli.sandbox import sandbox
+from journeyman.cli.sweep import sweep
 from journeyman.cli.tasks import tasks
 from journeyman.cli.tokens import tokens
+from journeyman.cli.train import train
 from journeyman.cli.trials import trials
 from journeyman.cli.view import view
 from journeyman.cli.worlds import worlds
@@ -39,6 +43,10 @@ VERBS: dict[str, click.Command] = {
     "tasks": tasks,
     "dry-run": dry_run,
     "trials": trials,
+    "overfit": overfit,
+    "train": train,
+    "sweep": sweep,
+    "launch": launch,
     "tokens": tokens,
     "docs": docs,
     "mcp": mcp,

@@ -141,8 +141,8 @@ class Sinks:
                 near = nearest(name, SINKS)
                 hint = f"did you mean {near}?" if near else None
                 raise InputError("metrics.sinks", f"got {name!r}", allowed=", ".join(SINKS), hint=hint)
-        self._lines = JsonLines(directory / "metrics.jsonl", after)
         self._others = {name: SINKS[name](directory, directory.name, config or {}) for name in names}
+        self._lines = JsonLines(directory / "metrics.jsonl", after)
 
     def write(self, step: int, record: Record) -> None:
         """Hand a record to all of them. Raises StorageError when the lines cannot be written."""

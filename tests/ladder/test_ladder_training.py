@@ -1,0 +1,174 @@
+"""The training loop over real trials on a real engine: bit-for-bit resume, kills, weights in shared memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ladder_training_setup import plan_of, small_policy, spec_of, without_times
+
+from journeyman.digest import sha256_file
+from journeyman.ladder.training.open_site import open_site
+from journeyman.ladder.training.remote import RemoteSite
+from journeyman.ladder.workshop import Workshop
+from journeyman.train.backends.torch import TorchTrainer
+from journeyman.train.loop.asynchronous import AsyncLoop
+from journeyman.train.loop.journal import Journal, read, segments
+from journeyman.train.loop.protocol import GroupOrder
+from journeyman.train.loop.synchronous import SyncLoop
+from journeyman.train.metrics.sinks import Sinks
+from journeyman.train.model import load_model
+
+
+@pytest.fixture(scope="module")
+def policy(prepared: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_policy(prepared, tmp_path_factory.mktemp("policy"))
+
+
+def sync_run(root: Path, prepared: Workshop, policy: Path, steps: int, stop_after: int | None = None, **changes):
+    """One session of a synchronous run; asks to stop after that many steps."""
+    source = open_site(plan_of(prepared, policy).as_data())
+    done: list[int] = []
+    loop = SyncLoop(
+        root,
+        spec_of(steps, **changes),
+        source,
+        TorchTrainer(load_model(policy)),
+        Sinks(root, after=stop_after or 0),
+        is_stopping=lambda: stop_after is not None and len(done) >= stop_after,
+        on_step=lambda record, groups: done.append(1),
+    )
+    try:
+        return loop.run()
+    finally:
+        source.close()
+
+
+def test_a_resumed_synchronous_run_equals_an_uninterrupted_one_bit_for_bit(prepared, policy, tmp_path):
+    whole = sync_run(tmp_path / "whole", prepared, policy, 4)
+    first = sync_run(tmp_path / "cut", prepared, policy, 4, stop_after=2)
+    second = sync_run(tmp_path / "cut", prepared, policy, 4)
+    assert (whole.status, first.status, second.status) == ("done", "interrupted", "done")
+    assert without_times(first.records + second.records) == without_times(whole.records)
+    weights = [sha256_file(r.checkpoint / "model.safetensors") for r in (whole, second)]
+    moments = [sha256_file(r.checkpoint / "optimizer.safetensors") for r in (whole, second)]
+    assert weights[0] == weights[1] and moments[0] == moments[1]
+    assert whole.counts == second.counts
+    assert whole.records[0]["policy/gap_mean"] < 1e-4
+
+
+def test_a_step_whose_numbers_are_not_finite_is_quarantined_with_its_batch(prepared, policy, tmp_path):
+    source = open_site(plan_of(prepared, policy).as_data())
+
+    class Poisoned:
+        """The site, with one trial of the first group that reports an impossible logprob."""
+
+        def __getattr__(self, name):
+            return getattr(source, name)
+
+        def poll(self, wait_s):
+            found = source.poll(wait_s)
+            for trial in found.trials:
+                if trial.position == 0:
+                    trial.logprobs[trial.mask.astype(bool)] = np.nan
+            return found
+
+    loop = SyncLoop(tmp_path, spec_of(1), Poisoned(), TorchTrainer(load_model(policy)), Sinks(tmp_path))
+    try:
+        result = loop.run()
+    finally:
+        source.close()
+    assert result.status == "done" and result.counts["groups/dropped/quarantined"] >= 1
+    kept = list((tmp_path / "quarantine").iterdir())
+    assert len(kept) == 1 and (kept[0] / "rows.npz").is_file()
+
+
+def async_run(root: Path, prepared: Workshop, policy: Path, steps: int, *, kill_engine: bool = False, **changes):
+    source = (KilledOnce if kill_engine else RemoteSite)(plan_of(prepared, policy).as_data(), root / "sampling.log")
+    loop = AsyncLoop(root, spec_of(steps, **changes), source, TorchTrainer(load_model(policy)), Sinks(root))
+    try:
+        return loop.run(), source.restarts
+    finally:
+        source.close()
+
+
+class KilledOnce(RemoteSite):
+    """A site whose process is killed when the first trials have ended."""
+
+    is_killed = False
+
+    def poll(self, wait_s: float):
+        found = super().poll(wait_s)
+        if found.trials and not self.is_killed:
+            self.is_killed = True
+            os.kill(self.pid, signal.SIGKILL)
+        return found
+
+
+def test_an_asynchronous_run_trains_within_the_bound_with_the_engine_killed_on_the_way(prepared, policy, tmp_path):
+    result, restarts = async_run(tmp_path, prepared, policy, 4, kill_engine=True)
+    assert result.status == "done" and result.steps == 4 and restarts == 1
+    assert result.counts["groups/trained"] == 8
+    assert all(record["staleness/trained_max"] <= 2 for record in result.records)
+    lost = {k: v for k, v in result.counts.items() if "dropped" in k}
+    assert not lost, "hold loses nothing"
+    assert (tmp_path / "metrics.jsonl").read_text().count("\n") == 4
+    assert not list(Path("/dev/shm").glob(f"journeyman-rl-{os.getpid()}-*")) if Path("/dev/shm").is_dir() else True
+
+
+def test_a_resumed_asynchronous_run_accounts_for_every_group(prepared, policy, tmp_path):
+    source = RemoteSite(plan_of(prepared, policy).as_data(), tmp_path / "sampling.log")
+    trainer = TorchTrainer(load_model(policy))
+    loop = AsyncLoop(tmp_path, spec_of(5), source, trainer, Sinks(tmp_path))
+    loop._begin()
+    while loop.gate.version < 2 or loop._worker.is_busy:
+        loop._round()
+    before = loop.gate.ledger.state()
+    loop.journal.sync()  # what a kill leaves: the journal as it is, the checkpoint as it was
+    loop._worker.close(wait=True)
+    loop.journal.close()
+    loop.books.close()
+    source.close()
+    again, _ = async_run(tmp_path, prepared, policy, 5)
+    assert again.status == "done" and again.counts["groups/trained"] == 10
+    kinds = [r for n in segments(tmp_path / "journal") for r, _ in read(tmp_path / "journal", n)]
+    assert again.counts["groups/submitted"] >= before["submitted"]
+    assert len({r["position"] for r in kinds if r["kind"] == "submit"}) == sum(r["kind"] == "submit" for r in kinds)
+
+
+def test_weights_reach_running_trials_between_two_tokens_and_every_token_knows_its_version(prepared, policy, tmp_path):
+    source = open_site(plan_of(prepared, policy, at_once=8).as_data())
+    trainer = TorchTrainer(load_model(policy))
+    source.submit([GroupOrder(0, 0, 8, 0)])
+    found = []
+    for version in range(1, 40):
+        found += source.poll(0.01).trials
+        trainer.push_weights(source, version)
+        if len(found) == 8:
+            break
+    while len(found) < 8:
+        found += source.poll(0.5).trials
+    source.close()
+    sampled = [trial.versions[trial.mask.astype(bool)] for trial in found]
+    assert all((np.diff(v) >= 0).all() for v in sampled)
+    assert max(v.max() for v in sampled) > 0
+    assert all((trial.versions[trial.mask == 0] == -1).all() for trial in found)
+
+
+def test_a_torn_record_at_the_end_of_the_journal_is_ignored_and_written_over(tmp_path):
+    journal = Journal(tmp_path)
+    for position in range(3):
+        journal.note("submit", {"position": position})
+    journal.close()
+    path = tmp_path / "journal-00000000.bin"
+    whole = path.read_bytes()
+    for cut in (1, 7, 20):
+        path.write_bytes(whole[:-cut])
+        assert [r["position"] for r, _ in read(tmp_path, 0)] == [0, 1]
+    again = Journal(tmp_path, 0)
+    again.note("submit", {"position": 9})
+    again.close()
+    assert [r["position"] for r, _ in read(tmp_path, 0)] == [0, 1, 9]
