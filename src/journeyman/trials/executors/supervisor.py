@@ -186,7 +186,8 @@ def main(words: list[str]) -> int:
         return 1
     _ = workplace.provider.supports  # looked up once here, not in every forked process
     settle()  # what exists now stays shared with every forked process
-    control.send(b'{"op": "ready"}')
+    with contextlib.suppress(OSError):  # the owner is gone: the first packet says so
+        control.send(b'{"op": "ready"}')
     Supervisor(control, workplace).serve()
     return 0
 
