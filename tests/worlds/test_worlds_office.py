@@ -39,6 +39,21 @@ def test_every_artefact_names_the_event_it_came_from(office):
     assert set(office.documents) <= set(office.source_of)
 
 
+def test_offices_have_sixty_files_in_seven_formats_on_150_pages(office):
+    """Pages of PDFs only: those of Word files and slides come on top."""
+    from pypdfium2 import PdfDocument
+
+    sizes = []
+    for one in (office, make_office(SEED, "train", 2), make_office(SEED, "test", 1)):
+        pages = sum(len(PdfDocument(data)) for path, data in one.files.items() if path.endswith(".pdf"))
+        sizes.append((len(one.files), len({path.rpartition(".")[2] for path in one.files}), pages))
+    print(sizes)
+    files, formats, pages = (sorted(column)[1] for column in zip(*sizes, strict=True))
+    assert files >= 60
+    assert formats >= 7
+    assert pages >= 150
+
+
 def test_the_canary_stands_in_nothing_visible(office):
     everything = {**office.files, **office.apps}
     assert not [path for path, data in everything.items() if office.canary.encode() in data]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from journeyman.worlds.content import Delimited, Heading, Paragraph, Prose, Table
+from journeyman.worlds.content import Book, Cell, Delimited, Heading, Paragraph, Prose, Table
 from journeyman.worlds.draft import Draft
+from journeyman.worlds.events.tables import sheet_of
 from journeyman.worlds.truth.store import Row
 
 SAMPLES_FROM_LAST_RUNS = 6
@@ -17,6 +18,8 @@ def invoice_run(draft: Draft, event: Row) -> None:
     if number % 12 == 11 or number == len(known) - 1:
         first = known[number - number % 12]
         _register(draft, event, first, month, setting.year_of(setting.months[number]))
+    if number == len(known) - 1:
+        _subscriptions(draft, event)
     if number >= len(known) - SAMPLES_FROM_LAST_RUNS:
         _invoice(draft, event, month)
 
@@ -46,6 +49,41 @@ def _register(draft: Draft, event: Row, first: str, last: str, year: int) -> Non
     path = f"commercial/{draft.setting.file_name('invoice register', f'FY{year}')}.csv"
     draft.document(
         path, "invoice_register", Delimited((head, *lines)), event["id"], day=event["date"], subject=f"FY{year}"
+    )
+
+
+def _subscriptions(draft: Draft, event: Row) -> None:
+    """All spans of equal fees; a customer whose last span has an end has left or changed."""
+    rows = []
+    for row in draft.truth.rows(
+        "SELECT s.*, c.name FROM subscription s JOIN customer c ON c.id = s.customer_id"
+        " ORDER BY s.customer_id, s.start_month"
+    ):
+        fact = f"subscription:{row['id']}:monthly"
+        draft.fact(
+            fact,
+            "",
+            row["monthly"],
+            "currency",
+            subject=f"customer:{row['customer_id']}",
+            predicate="monthly",
+            currency=draft.setting.currency,
+            rows=(f"subscription:{row['id']}",),
+        )
+        fee = Cell(row["monthly"], style="int", fact=fact)
+        rows.append(
+            (row["id"], row["customer_id"], row["name"], row["line"], row["start_month"], row["end_month"], fee)
+        )
+    head = ("Span", "Customer", "Name", "Line", "From", "Until (exclusive)", f"Monthly fee {draft.setting.currency}")
+    path = f"commercial/{draft.setting.file_name('subscriptions')}.xlsx"
+    sheet = sheet_of("Subscriptions", head, rows, widths=(10, 12, 36, 28, 10, 16, 20))
+    draft.document(
+        path,
+        "subscriptions",
+        Book((sheet,), "Subscriptions"),
+        event["id"],
+        day=event["date"],
+        author=draft.roles["sales"]["name"],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from journeyman.worlds.content import Block, Heading, PageBreak, Paragraph, Prose
+from journeyman.worlds.content import Block, Heading, PageBreak, Paragraph, Prose, Table
 from journeyman.worlds.data import pack
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.wording import clause_text, value_in_words
@@ -73,7 +73,26 @@ def contract_blocks(draft: Draft, contract: dict[str, Any]) -> list[Block]:
         blocks.append(Paragraph(clause_text(draft, contract, clause, we, f"clause:{clause['id']}")))
     for number, (name, text) in enumerate(extra, start=contract["clauses"][-1]["no"] + 1):
         blocks += [Heading(f"{number}. {name}"), Paragraph(text)]
-    return [*blocks, *signatures(draft, they, contract["date"])]
+    return [*blocks, *signatures(draft, they, contract["date"]), *_schedules(draft, contract)]
+
+
+def _schedules(draft: Draft, contract: dict[str, Any]) -> list[Block]:
+    """Schedule A on performance, Schedule B on persons: nothing in them is operative for any question asked."""
+    rng, library = draft.rng(f"schedules {contract['id']}"), pack("clauses")["schedules"]
+    levels = [("Level", "Value"), *((name, rng.choice(values)) for name, *values in library["levels"])]
+    ours = [draft.roles[role] for role in rng.sample(("plant", "sales", "procurement", "controller"), 2)]
+    persons = [("Side", "Person", "Function"), *((draft.setting.short, one["name"], one["title"]) for one in ours)]
+    persons.append((contract["counterparty"], "to be named", "account team"))
+    texts = rng.sample(library["services"], rng.randrange(5, 8))
+    return [
+        PageBreak(),
+        Heading("Schedule A: performance"),
+        *(Paragraph(f"A.{number} {text}") for number, text in enumerate(texts, start=1)),
+        Table(tuple(levels), caption="Levels", widths=(3, 2)),
+        Heading("Schedule B: persons and meetings"),
+        *(Paragraph(f"B.{number} {text}") for number, text in enumerate(library["governance"], start=1)),
+        Table(tuple(persons), caption="Persons", widths=(3, 3, 3)),
+    ]
 
 
 def signatures(draft: Draft, they: str, day: str) -> list[Block]:

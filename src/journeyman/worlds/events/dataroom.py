@@ -11,6 +11,7 @@ from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.contracts import contract_path
 from journeyman.worlds.events.statements import income_of
 from journeyman.worlds.events.tables import sheet_of
+from journeyman.worlds.simulate.calendars import add_working_days
 from journeyman.worlds.simulate.figures import labels
 from journeyman.worlds.truth.store import Row
 
@@ -330,18 +331,11 @@ def statement_received(draft: Draft, event: Row) -> None:
     contract = rng.choice(sorted(contracts, key=lambda c: str(c["id"])))
     received = setting.instant(event["date"], rng)
     draft.notes["statement"] = {"contract": contract["id"], "received": event["date"]}
-    draft.truth.add(
-        "filing",
-        {
-            "id": "FL1",
-            "item": f"objection under {contract['id']}",
-            "status": "open",
-            "due": event["date"],
-            "done": None,
-        },
-        event=event["id"],
-        at=event["date"],
-    )
+    clause = next(c for c in contract["clauses"] if c["type"] == "objection")
+    off = {row["date"] for row in draft.truth.rows("SELECT date FROM holiday")}
+    due = add_working_days(received.date(), clause["params_json"]["value"], off).isoformat()
+    filing = {"id": "FL1", "item": f"objection under {contract['id']}", "status": "open", "due": due, "done": None}
+    draft.truth.add("filing", filing, event=event["id"], at=event["date"])
     amount = 100 * rng.randrange(200, 4000)
     shown = draft.fact(
         "statement:amount",
@@ -365,7 +359,7 @@ def statement_received(draft: Draft, event: Row) -> None:
     holidays = [
         r["date"]
         for r in draft.truth.rows(
-            "SELECT date FROM holiday WHERE date >= :d ORDER BY date LIMIT 12", d=f"{event['date'][:4]}-01-01"
+            "SELECT date FROM holiday WHERE date >= :d ORDER BY date LIMIT 22", d=f"{event['date'][:4]}-01-01"
         )
     ]
     for day in holidays:

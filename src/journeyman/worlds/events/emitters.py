@@ -25,6 +25,7 @@ from journeyman.worlds.events import (
     personnel,
     reports,
     terms,
+    worksheets,
 )
 from journeyman.worlds.truth.store import Row
 
@@ -60,6 +61,7 @@ EMITTERS: dict[str, Callable[[Draft, Row], None]] = {
     "agreement audited": audit.agreement_circulated,
     "restatement": corrections.restatement,
     "bid improved": corrections.bid_improved,
+    "papers prepared": worksheets.papers_prepared,
     "daily business": noise.daily_business,
     "quarter closed": closing.quarter_closed,
     "year reported": reports.year_reported,

@@ -43,7 +43,8 @@ def half_reported(draft: Draft, event: Row) -> None:
 
 def _publish(draft: Draft, event: Row, period: str, title: str, kind: str, blocks: list[Block]) -> None:
     setting = draft.setting
-    prose = Prose(tuple(blocks), title, header=f"{setting.company}   {title}", setter="typst")
+    setter = "typst" if kind == "annual_report" else "plain"
+    prose = Prose(tuple(blocks), title, header=f"{setting.company}   {title}", setter=setter)
     path = f"finance/reports/{setting.file_name(title)}.pdf"
     draft.document(
         path,

@@ -5,6 +5,8 @@ Drawing lines that are already set is fast, and the page of each fact is known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 
 from journeyman.worlds.content import Prose
@@ -24,15 +26,30 @@ def render_pdf(prose: Prose, style: Style, places: Places) -> bytes:
 
     setter = Setter(prose, style, places)
     buffer = BytesIO()
-    canvas = Canvas(buffer, pagesize=(setter.width, setter.height), invariant=1, pageCompression=1)
-    canvas.setTitle(prose.title)
-    canvas.setAuthor("")
-    pages = setter.pages if setter.pages[-1].runs[2:] or setter.pages[-1].image else setter.pages[:-1] or setter.pages
-    for page in pages:
-        _draw(canvas, page, setter, is_row_order=prose.setter == "rows")
-        canvas.showPage()
-    canvas.save()
+    with _binary_streams():
+        canvas = Canvas(buffer, pagesize=(setter.width, setter.height), invariant=1, pageCompression=1)
+        canvas.setTitle(prose.title)
+        canvas.setAuthor("")
+        last = setter.pages[-1]
+        pages = setter.pages if last.runs[2:] or last.image else setter.pages[:-1] or setter.pages
+        for page in pages:
+            _draw(canvas, page, setter, is_row_order=prose.setter == "rows")
+            canvas.showPage()
+        canvas.save()
     return buffer.getvalue()
+
+
+@contextmanager
+def _binary_streams() -> Iterator[None]:
+    """Streams without their detour through ASCII, which is slow; the library has a global switch only."""
+    from reportlab import rl_config
+
+    before = rl_config.useA85
+    rl_config.useA85 = 0
+    try:
+        yield
+    finally:
+        rl_config.useA85 = before
 
 
 def _draw(canvas: object, page: Page, setter: Setter, is_row_order: bool) -> None:

@@ -125,6 +125,7 @@ def _comps(draft: Draft, rng: Random, start: date) -> None:
         )
     draft.truth.add("comp_company", rows, event=event, at=start.isoformat())
     draft.notes["comps"] = rows
+    draft.event("papers prepared", draft.setting.today - timedelta(days=5), "Working papers prepared", deal="D1")
     draft.event("models built", start + timedelta(days=6), "Valuation models built", deal="D1")
 
 

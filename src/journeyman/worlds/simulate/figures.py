@@ -13,11 +13,29 @@ SIGN = {"revenue": -1, "liability": -1, "debt": -1, "equity": -1}
 """Kinds of accounts whose credit balance is shown as a positive figure."""
 
 _SQL = """
-SELECT j.entity_id AS entity, substr(j.date, 1, 7) AS month, l.account_id AS account, a.kind AS kind,
-       SUM(l.dr) - SUM(l.cr) AS amount
-FROM journal_line l JOIN journal j ON j.id = l.journal_id JOIN account a ON a.id = l.account_id
-WHERE l.known_from <= :known AND (l.known_to IS NULL OR l.known_to > :known)
-GROUP BY 1, 2, 3"""
+SELECT j.entity_id, substr(j.date, 1, 7), l.account_id, l.known_from, l.known_to, SUM(l.dr) - SUM(l.cr)
+FROM journal_line l JOIN journal j ON j.id = l.journal_id
+GROUP BY 1, 2, 3, 4, 5"""
+
+
+class Ledger:
+    """What ``Figures`` of all states of knowledge share, read once: movements, kinds of accounts, exchange rates."""
+
+    def __init__(self, truth: Truth, group_currency: str) -> None:
+        self.moved = [tuple(row.values()) for row in truth.rows(_SQL)]
+        self.kind = {row["id"]: row["kind"] for row in truth.rows("SELECT id, kind FROM account")}
+        currency = {row["id"]: row["currency"] for row in truth.rows("SELECT id, currency FROM entity")}
+        rates = truth.rows(
+            "SELECT pair, substr(date, 1, 7) AS month, kind, rate FROM fx_rate WHERE pair IN"
+            " (SELECT currency || '/' || :group FROM entity) OR pair = (SELECT MIN(pair) FROM fx_rate)",
+            group=group_currency,
+        )
+        found = {(row["pair"], row["month"], row["kind"]): row["rate"] for row in rates}
+        self.rate = {
+            (entity, month, kind): found.get((f"{code}/{group_currency}", month, kind), 1.0)
+            for entity, code in currency.items()
+            for (_, month, kind) in found
+        }
 
 
 @dataclass(frozen=True)
@@ -53,21 +71,15 @@ class Income:
 class Figures:
     """The ledger at one state of knowledge: movements of each entity, month and account."""
 
-    def __init__(self, truth: Truth, group_currency: str, known: str) -> None:
-        self.known = known
+    def __init__(self, truth: Truth, group_currency: str, known: str, ledger: Ledger | None = None) -> None:
+        ledger = ledger or Ledger(truth, group_currency)
+        self.known, self.kind, self._rate = known, ledger.kind, ledger.rate
         self._moved: dict[tuple[str, str], dict[str, int]] = {}
-        self.kind: dict[str, str] = {}
-        for row in truth.rows(_SQL, known=known):
-            self._moved.setdefault((row["entity"], row["month"]), {})[row["account"]] = row["amount"]
-            self.kind[row["account"]] = row["kind"]
-        currency = {r["id"]: r["currency"] for r in truth.rows("SELECT id, currency FROM entity")}
-        rates = truth.rows("SELECT pair, substr(date, 1, 7) AS month, kind, rate FROM fx_rate")
-        found = {(r["pair"], r["month"], r["kind"]): r["rate"] for r in rates}
-        self._rate = {
-            (entity, month, kind): 1.0 if code == group_currency else found[f"{code}/{group_currency}", month, kind]
-            for entity, code in currency.items()
-            for (_, month, kind) in found
-        }
+        for entity, month, account, start, end, amount in ledger.moved:
+            if start <= known and (end is None or end > known):
+                of_month = self._moved.setdefault((entity, month), {})
+                of_month[account] = of_month.get(account, 0) + amount
+        self._converted: dict[tuple[str, str], dict[str, int]] = {}
 
     def movements(self, entity: str, months: Iterable[str]) -> dict[str, int]:
         """Account -> debits less credits over months (``2025-03``), in the entity's currency."""
@@ -81,11 +93,19 @@ class Figures:
         """Account -> movement of the group, each month of each entity at its rate and rounded to whole units."""
         total: dict[str, int] = {}
         for month in months:
+            for account, amount in self._month(month, kind).items():
+                total[account] = total.get(account, 0) + amount
+        return total
+
+    def _month(self, month: str, kind: str) -> dict[str, int]:
+        if (month, kind) not in self._converted:
+            total: dict[str, int] = {}
             for entity in ("G", "S1", "S2"):
                 rate = self._rate[entity, month, kind]
                 for account, amount in self._moved.get((entity, month), {}).items():
                     total[account] = total.get(account, 0) + round(amount * rate)
-        return total
+            self._converted[month, kind] = total
+        return self._converted[month, kind]
 
     def income(self, months: Iterable[str], entity: str = "") -> Income:
         """Income statement of the group, or of one entity in its currency."""
@@ -119,7 +139,9 @@ def figures_at(draft: Draft, known: str = "") -> Figures:
     known = known or "9999-12-31"
     cache: dict[str, Figures] = draft.notes.setdefault("figures", {})
     if known not in cache:
-        cache[known] = Figures(draft.truth, draft.setting.currency, known)
+        if "ledger" not in draft.notes:
+            draft.notes["ledger"] = Ledger(draft.truth, draft.setting.currency)
+        cache[known] = Figures(draft.truth, draft.setting.currency, known, draft.notes["ledger"])
     return cache[known]
 
 

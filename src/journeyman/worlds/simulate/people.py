@@ -49,6 +49,7 @@ OUTSIDE = (
     ("consultant", "Engagement Manager", "consultants", "Strategy"),
 )
 UNITS = tuple(STAFF)
+NUM_LEAVERS = 2
 
 
 def simulate_people(draft: Draft) -> None:
@@ -79,6 +80,7 @@ def simulate_people(draft: Draft) -> None:
         event=event,
         at=start.isoformat(),
     )
+    _leavers(draft, rng)
     _headcount(draft, rng, event)
     _outside(draft, names, rng, event)
 
@@ -154,6 +156,19 @@ def _team(
         made.append(person)
     draft.notes.setdefault("teams", {})[unit] = made
     return made
+
+
+def _leavers(draft: Draft, rng: Random) -> None:
+    """Two people without reports give notice in the last half year and leave a month later."""
+    staff = [one for team in draft.notes["teams"].values() for one in team if one["grade"] == "G5"]
+    for person in rng.sample(staff, NUM_LEAVERS):
+        day = draft.setting.today - timedelta(days=rng.randrange(60, 170))
+        last = (day + timedelta(days=30)).isoformat()
+        draft.event("resignation", day, f"{person['name']} gives notice", person=person["id"], last_day=last)
+        draft.truth.close("person", person["id"], valid_to=last)
+        for edge in draft.truth.rows("SELECT id FROM org_edge WHERE report_id = :p", p=person["id"]):
+            draft.truth.close("org_edge", edge["id"], valid_to=last)
+        draft.notes["teams"][person["unit"]].remove(person)
 
 
 def _headcount(draft: Draft, rng: Random, event: str) -> None:

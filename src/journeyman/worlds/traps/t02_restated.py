@@ -58,6 +58,7 @@ def apply(draft: Draft, rng: Random) -> list[Planted]:
         known=found.isoformat(),
     )
     draft.notes.pop("figures", None)
+    draft.notes.pop("ledger", None)
     after = Figures(draft.truth, group, found.isoformat()).income(months)
     site = f"income:group:FY{year}"
     return [

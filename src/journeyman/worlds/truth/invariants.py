@@ -29,7 +29,8 @@ INVARIANTS: dict[str, str] = {
           AND NOT EXISTS (SELECT 1 FROM org_edge e WHERE e.report_id = p.id AND e.valid_to IS NULL)
         GROUP BY entity_id HAVING roots <> 1""",
     "invoices tie to journal lines": """
-        SELECT j.id, SUM(i.net) - (SELECT SUM(cr) - SUM(dr) FROM journal_line l JOIN account a ON a.id = l.account_id
+        SELECT j.id, SUM(i.net)
+          - (SELECT COALESCE(SUM(cr) - SUM(dr), 0) FROM journal_line l JOIN account a ON a.id = l.account_id
           WHERE l.journal_id = j.id AND a.kind = 'revenue') AS off
         FROM invoice i JOIN journal j ON j.id = i.journal_id GROUP BY j.id HAVING off <> 0""",
     "an invoice adds up": "SELECT id FROM invoice WHERE net + tax <> gross",

@@ -26,7 +26,6 @@ TABLES: dict[str, str] = {
     '"order"': "id, customer_id, line, date, quantity, unit_price, amount",
     "invoice": "id, customer_id, line, date, net, tax, gross, currency, journal_id, subscription_id",
     "price": "id, segment, step, sort, amount",
-    "price_list": "id, line, segment, list_price",
     "survey_response": "id, customer_id, segment, score, date, comment",
     "stratum": "id, segment, population",
     "supplier": "id, name, category, group_name",

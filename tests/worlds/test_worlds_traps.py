@@ -1,0 +1,110 @@
+"""Traps: planted often enough, each with a wrong answer that differs from the right one and a place that disarms it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from journeyman.documents import open_document
+from journeyman.worlds.content import Book, Delimited
+from journeyman.worlds.office import Office, make_office
+from journeyman.worlds.traps.operator import discoverable, wrong_answer
+from journeyman.worlds.traps.planting import OPERATORS, SHARE
+
+SEED = 7
+
+
+@pytest.fixture(scope="module")
+def offices() -> list[Office]:
+    return [make_office(SEED, "train", 1), make_office(SEED, "test", 0)]
+
+
+def test_there_are_21_operators_and_falling_for_orders_is_a_gate():
+    assert list(OPERATORS) == [f"T{n}" for n in range(1, 22)]
+    assert [name for name, one in OPERATORS.items() if one.is_gate] == ["T20"]
+
+
+def test_each_office_has_its_share_of_traps(offices):
+    for office in offices:
+        assert len({one.trap for one in office.planted}) == round(SHARE * len(OPERATORS))
+
+
+def test_what_disarms_a_trap_can_be_read(offices):
+    for office in offices:
+        by_fact = defaultdict(list)
+        for one in office.renderings:
+            by_fact[one.fact_id].append(one)
+        for planted in office.planted:
+            assert planted.fact_ids, planted
+            assert discoverable(planted, by_fact) == [], planted
+            assert planted.locators
+
+
+def test_a_trap_without_a_readable_place_is_found(offices):
+    assert discoverable(offices[0].planted[0], {}) == list(offices[0].planted[0].fact_ids)
+
+
+def test_falling_for_a_trap_gives_another_answer(offices):
+    for office in offices:
+        for planted in office.planted:
+            wrong = wrong_answer(planted)
+            assert wrong.keys() <= planted.right.keys(), planted
+            assert any(wrong[name] != planted.right[name] for name in wrong), planted
+
+
+def test_a_total_that_falls_for_duplicates_is_the_sum_of_the_file(offices):
+    """The wrong answer of T14 is what a careless sum over the rendered file gives."""
+    checked = 0
+    for office in offices:
+        planted = office.trap("T14", "invoices:")
+        if planted:
+            document = office.documents[planted.locators[0][0]]
+            last = max(office.of_kind("invoice_register"), key=lambda one: one.subject)
+            assert document.path == last.path
+            assert isinstance(last.content, Delimited)
+            tree = open_document(office.files[last.path], last.path)
+            cells = {node.address: node.text for node in tree.walk()}
+            total = sum(int(cells[f"r{row}c7"]) for row in range(2, len(last.content.rows) + 1))
+            assert total == planted.wrong["net"]
+            checked += 1
+    assert checked
+
+
+def test_a_restated_year_is_stated_in_both_ways(offices):
+    checked = 0
+    for office in offices:
+        planted = office.trap("T2", "income:")
+        if planted:
+            first, again = office.facts[planted.bait_facts[0]], office.facts[planted.fact_ids[0]]
+            assert again.supersedes == first.fact_id
+            assert (first.value, again.value) == (planted.wrong["revenue"], planted.right["revenue"])
+            assert office.where(first.fact_id)
+            checked += 1
+    assert checked
+
+
+def test_models_compute_what_the_truth_says_or_what_the_trap_says(offices):
+    """Formulas of the cash flow and debt models give the stored values, recalculated by the engines."""
+    from journeyman.documents.opening import recalculate
+
+    for office in offices:
+        for kind in ("dcf_model", "debt_model", "cap_table", "trial_balance"):
+            document = office.of_kind(kind)[0]
+            assert isinstance(document.content, Book)
+            fresh = open_document(recalculate(office.files[document.path], document.path).data, document.path)
+            values = {node.address: node.attributes.get("value") for node in fresh.walk() if node.kind == "cell"}
+            for sheet in document.content.sheets:
+                for (row, column), cell in sheet.cells.items():
+                    if cell.formula:
+                        found = values[f"{sheet.name}!{'ABCDEFGHI'[column]}{row + 1}"]
+                        assert found == pytest.approx(cell.value, rel=1e-9), (document.path, cell)
+
+
+@pytest.mark.slow
+def test_every_trap_is_planted_at_least_fifteen_times_in_112_offices():
+    counts: Counter[str] = Counter()
+    for index in range(112):
+        counts.update({one.trap for one in make_office(SEED, "train", index).planted})
+    print(dict(counts))
+    assert min(counts[name] for name in OPERATORS) >= 15
