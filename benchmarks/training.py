@@ -133,6 +133,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--batches", default="skewed,even")
     parser.add_argument("--groups", type=int, default=8, help="prompts, 8 trials each")
     parser.add_argument("--micro-batches", default="4,8,16,32", help="rows per micro-batch that TRL is tried with")
     parser.add_argument("--json", type=Path)
@@ -142,7 +143,7 @@ def main() -> int:
     print(" shape   batch  tokens  padding       TRL  rows      ours  ratio  gradient norms", flush=True)
     rows = []
     for name in args.shapes.split(","):
-        for batch in ("skewed", "even"):
+        for batch in args.batches.split(","):
             row = measure(name, SHAPES[name], batch, args.groups, sizes, args.rounds)
             rows.append(row)
             norms = f"{row.gradient_norms[0]:.6f} {row.gradient_norms[1]:.6f}"
