@@ -82,16 +82,35 @@ _BLOCK = re.compile(
 
 def document_text(path: str) -> Reading:
     """Text of a Word or PDF file, one block a line, without addresses."""
+    return without_addresses((yield from addressed_text(path)))
+
+
+def addressed_text(path: str) -> Reading:
+    """The same with the address at the beginning of each line, as the tools give it."""
     if path.lower().endswith(".pdf"):
-        text = yield ToolCall("pdfs_read_pdf_pages", {"file_path": f"/{path}"})
-        return _BLOCK.sub("", text)
+        return (yield ToolCall("pdfs_read_pdf_pages", {"file_path": f"/{path}"}))
     found, page, pages = "", 0, 1
     while page < pages:
         text = yield ToolCall("documents_read_document_content", {"file_path": f"/{path}", "page_index": page})
         head, _, body = text.partition("\n")
         pages, page = int(json.loads(head).get("pages", 1)), page + 1
-        found += _BLOCK.sub("", body) + "\n"
+        found += body + "\n"
     return found
+
+
+def place_of(addressed: str, words: str) -> str:
+    """Page or paragraph of the first block that holds these words; empty where none does."""
+    wanted = " ".join(words.split()).lower()
+    for line in addressed.splitlines():
+        if wanted in " ".join(line.split()).lower():
+            return line.split(" ", 1)[0].partition("@")[0]
+    return ""
+
+
+def report_line(text: str, line: str) -> list[str]:
+    """The numbers behind the name of a line in the income statement of a report, as written."""
+    match = re.search(rf"{re.escape(line)}(?: exceptional items)?[^\n\d(]*([^\n]+)", text)
+    return re.findall(r"\(?\d[\d.,']*\)?", match[1]) if match else []
 
 
 def section(text: str, title: str) -> str:
@@ -110,6 +129,27 @@ def number(text: Any) -> float:
         return float(parse(str(text)).value)
     except (NotAnAmount, ValueError) as error:
         raise Lost(f"no number: {text!r}") from error
+
+
+def without_addresses(addressed: str) -> str:
+    """The text of ``addressed_text`` alone."""
+    return _BLOCK.sub("", addressed)
+
+
+def day(text: str) -> str:
+    """A date in ISO 8601. Raises Lost when there is none."""
+    from journeyman.documents.amounts import NotADate, parse_date
+
+    try:
+        return str(parse_date(text.strip().rstrip(",")).value)[:10]
+    except NotADate as error:
+        raise Lost(f"no date: {text!r}") from error
+
+
+def thousands(text: str) -> float:
+    """A whole number of a report, negative in brackets."""
+    value = float(whole_number(text))
+    return -value if text.strip().startswith(("(", "-")) else value
 
 
 def whole_number(text: str) -> int:

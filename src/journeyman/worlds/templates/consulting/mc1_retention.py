@@ -98,18 +98,9 @@ def _entry(record: Mapping[str, str]) -> Entry:
         record["invoice_no"].strip(),
         record["customer_id"].strip(),
         record["line"].strip(),
-        _day(record["date"]),
+        reading.day(record["date"]),
         record["net"],
     )
-
-
-def _day(text: str) -> str:
-    from journeyman.documents.amounts import NotADate, parse_date
-
-    try:
-        return str(parse_date(text.strip()).value)[:10]
-    except NotADate as error:
-        raise Lost(f"no date: {text!r}") from error
 
 
 def retention(entries: Iterable[Entry], ask: Mapping[str, Any], *, is_careless: bool = False) -> Answer:

@@ -217,9 +217,9 @@ def _read_contract(text: str, ask: Mapping[str, Any]) -> dict[str, Any] | None:
     party = re.search(r'and (.+?) \(the "Counterparty"\)', head[3])
     if party is None:
         raise Lost(f"no counterparty in {head[0][:80]}")
-    row: dict[str, Any] = {"contract": head[1], "counterparty": party[1], "date": _day(head[2])}
+    row: dict[str, Any] = {"contract": head[1], "counterparty": party[1], "date": reading.day(head[2])}
     for clause_type in ask["types"]:
-        row[clause_type] = _value(clause_type, reading.section(text, TITLES[clause_type]))
+        row[clause_type] = clause_value(clause_type, reading.section(text, TITLES[clause_type]))
     return row
 
 
@@ -237,10 +237,11 @@ def _amend(rows: dict[str, dict[str, Any]], text: str, ask: Mapping[str, Any]) -
         )
         if match:
             new = match[1].partition("following text:")[2] or match[1]
-            rows[number[1]][clause_type] = _value(clause_type, new)
+            rows[number[1]][clause_type] = clause_value(clause_type, new)
 
 
-def _value(clause_type: str, text: str) -> Any:
+def clause_value(clause_type: str, text: str) -> Any:
+    """What the text of a clause of this type comes to; ``NONE`` where it says nothing."""
     if not text:
         return NONE
     if clause_type == "change_of_control":
@@ -259,15 +260,6 @@ def _value(clause_type: str, text: str) -> Any:
     if match:
         return int(match[1])
     return 0 if clause_type == "termination_convenience" else NONE
-
-
-def _day(text: str) -> str:
-    from journeyman.documents.amounts import NotADate, parse_date
-
-    try:
-        return str(parse_date(text.strip().rstrip(",")).value)[:10]
-    except NotADate as error:
-        raise Lost(f"no date: {text!r}") from error
 
 
 def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> str:

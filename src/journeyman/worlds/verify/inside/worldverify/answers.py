@@ -59,8 +59,10 @@ def members(bundle: Bundle, params: dict[str, Any]) -> Outcome:
     ``all`` (default) or ``f1``.
     """
     wanted = {normal(one) for one in params["items"]}
-    given = {one for one in _listed(bundle, params) if one}
+    listed = [one for one in _listed(bundle, params) if one]
+    given = set(listed)
     findings = [f"{one} is missing" for one in sorted(wanted - given)]
+    findings += [f"{one} stands there more than once" for one in sorted(given) if listed.count(one) > 1]
     findings += [f"{shown(one)} does not belong" for one in sorted(given - wanted)]
     hits = len(wanted & given)
     f1 = 2 * hits / (len(wanted) + len(given)) if wanted or given else 1.0
