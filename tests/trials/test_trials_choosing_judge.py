@@ -61,7 +61,7 @@ def tasks(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("executor", ["inline", "process"])
+@pytest.mark.parametrize("executor", ["inline", pytest.param("process", marks=pytest.mark.thorough)])
 def test_a_run_with_a_judge_is_scored_by_it_and_its_key_is_nowhere(
     executor: str, tasks: Path, judge: str, tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +105,7 @@ def test_without_a_judge_there_is_no_reward_and_regrading_with_one_gives_it(
     assert report["changed"][0]["after"]["reward"] == 1.0
 
 
+@pytest.mark.thorough
 def test_a_dry_run_with_a_judge_passes_its_gate(tasks: Path, judge: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -224,6 +224,7 @@ def test_choices_that_cannot_be_met_are_refused_with_what_can(
     assert said.format(random="random, " if verb == "dry-run" else "") in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_dry_run_of_random_actions_meets_server_and_faults_and_its_pair_does_too(
     prepared: Workshop, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def trials() -> None:
 @click.option("--attempts", type=click.IntRange(1), default=2, show_default=True, help="Attempts when something broke.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same sampling noise.")
 @click.option("--temperature", type=float, default=1.0, show_default=True, help="0 is greedy.")
+@click.option("--context-tokens", type=click.IntRange(0), default=0, help="Of a model's context; 0: the engine's.")
 @click.option("--sandbox", "provider", default="bwrap", show_default=True, help="bwrap, oci or none.")
 @click.option("--waive", multiple=True, metavar="LIMIT", help="A sandbox limit that may stay unenforced.")
 @offered

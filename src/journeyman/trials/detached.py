@@ -110,6 +110,12 @@ class RunInfo:
         return f"{self.state:<9} {done}/{self.trials}  {self.directory}  {counts}"
 
 
+def first_day(directory: Path) -> str:
+    """The date of a run's first start, ISO: kept in its plan; today for one that has not begun."""
+    kept = (_read(directory) or {}).get("plan") or {}
+    return str(kept.get("today") or now()[:10])
+
+
 def info_of(directory: Path) -> RunInfo:
     """The run in a directory. Raises InputError when there is none."""
     facts = _read(directory)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ class RunPlan:
         faults: file with faults to inject, "" for none.
         task_servers: servers that tasks name are started, outside any sandbox.
         judge: service that grades rubric tasks, "" for none; ``judge_keys`` are the variables that hold its keys.
+        context_tokens: what a model's context may hold; 0: the engine's default.
+        today: the date of every trial, ISO; "" for that of the run's first start.
     """
 
     tasks: tuple[str, ...]
@@ -60,6 +63,15 @@ class RunPlan:
     task_servers: bool = False
     judge: str = ""
     judge_keys: tuple[str, ...] = ()
+    context_tokens: int = 0
+    today: str = ""
+
+
+def fitted(spec: HarnessSpec, context_tokens: int, today: date) -> HarnessSpec:
+    """A harness for a model that holds so many tokens, on a trial's date; a turn may take a quarter of them."""
+    turn = min(spec.budget.max_new_tokens, context_tokens // 4)
+    budget = replace(spec.budget, context_tokens=context_tokens, max_new_tokens=turn)
+    return replace(spec, budget=budget, today=spec.today or today)
 
 
 def check_policy(policy: str, words: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from journeyman.engines.protocol import Engine
 from journeyman.engines.scripted import ScriptedEngine
 from journeyman.engines.spec import locate, open_engine, parse_model
 from journeyman.errors import InputError, nearest
+from journeyman.harness.spec import HarnessSpec
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.environment import build_environment
 from journeyman.sandbox.protocol import AgentEnvironment, Provider
@@ -24,13 +26,22 @@ from journeyman.tasks.verify import BatchVerifier
 from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment
-from journeyman.trials.detached import RunState
+from journeyman.trials.detached import RunState, first_day
 from journeyman.trials.executors import EXECUTORS
 from journeyman.trials.executors.workplaces import task_place
 from journeyman.trials.groups import DropReport, drop_report
 from journeyman.trials.limits import Limits
 from journeyman.trials.offer import Offer
-from journeyman.trials.plan import FRAMING, SCRIPTED, RunPlan, check_model, check_policy, harness_named, own_tools
+from journeyman.trials.plan import (
+    FRAMING,
+    SCRIPTED,
+    RunPlan,
+    check_model,
+    check_policy,
+    fitted,
+    harness_named,
+    own_tools,
+)
 from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.resume import final_rows
 from journeyman.trials.rubric_judge import RubricJudge, open_judge
@@ -76,6 +87,9 @@ def run_plan(plan: RunPlan, on_closed: Callable[[Trial], None] = lambda trial: N
             judge = stack.enter_context(open_judge(plan.judge, plan.judge_keys)) if plan.judge else None
             engine = stack.enter_context(closing(_engine(plan)))
             owner = stack.enter_context(Owner(out))
+            plan = replace(plan, today=plan.today or first_day(out))
+            if isinstance(harness, HarnessSpec) and plan.policy not in SCRIPTED:
+                harness = fitted(harness, engine.max_len, date.fromisoformat(plan.today))
             state = stack.enter_context(RunState.begin(out, asdict(plan)))
             provider.reap(state.label)
             environment, place = _place(plan, tasks, out, state.label, provider)
@@ -140,7 +154,10 @@ def result_of(out: Path, *, is_cancelled: bool = False) -> RunResult:
 
 
 def _engine(plan: RunPlan) -> Engine:
-    return ScriptedEngine({}) if plan.policy in SCRIPTED else open_engine(plan.policy)
+    if plan.policy in SCRIPTED:
+        return ScriptedEngine({})
+    options: dict[str, Any] = {"max_len": plan.context_tokens} if plan.context_tokens else {}
+    return open_engine(plan.policy, **options)
 
 
 def _requests(plan: RunPlan, tasks: Sequence[Task], harness: Any) -> list[TrialRequest]:

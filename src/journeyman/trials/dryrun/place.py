@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -20,6 +19,7 @@ from journeyman.tools.sandbox_tools import SandboxTools
 from journeyman.trials.dryrun.actions import RandomActions, Solution
 from journeyman.trials.executors.protocol import Ticket, WorkplaceRecipe
 from journeyman.trials.executors.workplaces import SURFACE_LOOPS, TaskPlace, code_tools
+from journeyman.trials.plan import fitted
 from journeyman.trials.record import TrialRequest
 
 QUICKSTART = "framing:"
@@ -88,11 +88,7 @@ class DryPlace(TaskPlace):
         if self._renderer is None:
             raise InputError("--policy", "has a chat format that no renderer knows", hint="take a framing: harness")
         spec = SPECS[self._harness]
-        if self._context_tokens:
-            turn = min(spec.budget.max_new_tokens, self._context_tokens // 4)
-            budget = replace(spec.budget, context_tokens=self._context_tokens, max_new_tokens=turn)
-            spec = replace(spec, budget=budget)
-        spec = replace(spec, today=self._today)
+        spec = fitted(spec, self._context_tokens or spec.budget.context_tokens, self._today)
         return LOOPS[spec.loop](spec, self._renderer, tools, sandbox, time.monotonic)
 
 
