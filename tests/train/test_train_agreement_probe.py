@@ -97,7 +97,7 @@ def test_a_sound_pair_agrees_over_turns_pushes_and_a_push_within_a_turn(small_mo
     assert outcome.passed, outcome.findings
     assert found.whole.mean <= 1e-5 and found.whole.max <= 1e-4
     assert set(found.by_leg) == {OPENED, PUSHED, IN_FLIGHT} and set(found.by_version) == {0, 1, 2}
-    assert found.mixed.n == 0 and found.whole.n == (4 * 2 + 4 + 4 * 2 + 4) * 12
+    assert found.mixed.n == 0 and found.whole.n == (4 * 2 + 4 + 4 * 2 + 4 * 3) * 12
     assert any(span.end - span.start < 12 for span in found.spans)  # the push really came within turns
 
 

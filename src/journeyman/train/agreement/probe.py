@@ -130,21 +130,30 @@ class Probe:
             self._turn(late, turn)
         if "inflight_update" in self._engine.capabilities:
             flying = [self._open(IN_FLIGHT, self._plan.trials + number) for number in range(self._plan.trials)]
-            self._turn(flying, 0, meanwhile=self._push)
+            version = self._move_on()
+            long = self._plan.new_tokens * (self._plan.turns + 1)  # so that the push finds the turns under way
+            self._turn(flying, 0, new_tokens=long, meanwhile=lambda: self._send(version))
 
     def _open(self, leg: str, number: int) -> str:
         name = f"{leg} {number}"
         self._trials[name] = _Trial(leg)
         return name
 
-    def _turn(self, names: Sequence[str], turn: int, meanwhile: Callable[[], None] | None = None) -> None:
+    def _turn(
+        self,
+        names: Sequence[str],
+        turn: int,
+        *,
+        new_tokens: int | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
         plan = self._plan
         for name in names:
             number = int(name.rpartition(" ")[2])
             length, source = (plan.append_tokens, Source.OBSERVATION) if turn else (plan.prompt_tokens, Source.PROMPT)
             draw = stream(plan.seed, "agreement", number, turn)
             ids = [draw.randrange(plan.vocab) for _ in range(draw.randint((length + 1) // 2, length))]
-            sampling = Sampling(plan.new_tokens, plan.temperature, frozenset())
+            sampling = Sampling(new_tokens or plan.new_tokens, plan.temperature, frozenset())
             key = key64(plan.seed, "agreement", name, turn)
             self._engine.submit(TurnRequest(name, ids, key, sampling))
             self._trials[name].give(ids, source, self._engine.version)
@@ -167,9 +176,16 @@ class Probe:
         return {result.trial for result in ended}
 
     def _push(self) -> None:
+        self._send(self._move_on())
+
+    def _move_on(self) -> int:
+        """Move the trainer's weights and remember them; the version under which they are to be pushed."""
         self._move()
         version = self._engine.version + 1
         self._states[version] = self._trainer.save_state(self._folder / str(version))
+        return version
+
+    def _send(self, version: int) -> None:
         self._trainer.push_weights(_Receiver(self._engine, None if self._kept else "recompute", self._plan), version)
 
     def _give_back(self) -> None:
