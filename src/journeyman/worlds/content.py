@@ -89,8 +89,8 @@ class Prose:
         blocks: in order.
         title: for its properties.
         header, footer: on every page.
-        setter: who lays it out as PDF: ``plain``, ``typst`` (two columns, true footnotes), ``rows`` (the hostile
-            variant: the stream runs across both columns line by line).
+        setter: who lays it out as PDF: ``plain``, ``columns`` (two of them), ``typst`` (two, with true footnotes),
+            ``rows`` (the hostile variant: the stream runs across both columns line by line).
     """
 
     blocks: tuple[Block, ...]

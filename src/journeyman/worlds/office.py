@@ -100,7 +100,7 @@ def make_office(seed: int, split: str, index: int) -> Office:
     plant(draft, "plan")
     layout = setting.layout
     style = Style(
-        layout["font"], layout["page"], layout["size"], layout["margin"], layout["heading"], layout["columns"],
+        layout["font"], layout["page"], layout["size"], layout["margin"], layout["heading"],
         datetime.combine(setting.today, datetime.min.time()),
     )  # fmt: skip
     people = {row["id"]: row for row in draft.truth.rows("SELECT id, name, email FROM person ORDER BY id")}

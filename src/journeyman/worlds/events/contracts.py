@@ -20,6 +20,7 @@ def contract_signed(draft: Draft, event: Row) -> None:
         f"{contract['title']} {contract['id']}",
         header=f"{contract['id']}   {contract['title']}",
         footer=draft.setting.layout["footer"],
+        setter="columns" if draft.setting.layout["columns"] == 2 else "plain",
     )
     draft.document(
         path,

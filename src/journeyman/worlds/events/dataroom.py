@@ -23,6 +23,17 @@ CHECKLIST = (
 )  # fmt: skip
 
 
+ASKED = ("term", "payment_days", "liability_cap", "renewal_notice", "governing_law")
+UNANSWERED = (
+    "What is the carbon footprint of {line} per {unit}?",
+    "What is the pension deficit of the closed scheme?",
+    "How many patents are licensed to third parties?",
+    "What rent does the company pay for its former head office?",
+    "What is the notice period of the auditors?",
+    "What share of {supply} is bought under hedges?",
+)
+
+
 def file_room_opened(draft: Draft, event: Row) -> None:
     """Index of contracts, disclosure schedule with gaps, checklist, questions, and the mails of the lawyers."""
     _index(draft, event)
@@ -159,66 +170,45 @@ def _checklist(draft: Draft, event: Row) -> None:
 
 
 def _questions(draft: Draft, event: Row) -> None:
-    """Twenty-five questions of bidders; some cannot be answered from the record."""
+    """Twenty-five questions of bidders; ``answer`` names the fact, and is empty where the record holds none."""
     rng, setting = draft.rng("questions"), draft.setting
-    rows: list[tuple[str, str, bool]] = []
+    rows: list[tuple[str, str]] = []
     contracts = sorted(draft.notes["contracts"].values(), key=lambda c: str(c["id"]))
     for contract in rng.sample(contracts, 9):
-        clause = rng.choice(
-            [
-                c
-                for c in contract["clauses"]
-                if c["type"] in ("term", "payment_days", "liability_cap", "renewal_notice", "governing_law")
-            ]
-        )
+        clause = rng.choice([c for c in contract["clauses"] if c["type"] in ASKED])
         label = clause["type"].replace("_", " ")
-        rows.append(
-            (
-                f"What does contract {contract['id']} with {contract['counterparty']} provide on {label}?",
-                f"clause:{contract['id']}:{clause['type']}",
-                True,
-            )
-        )
+        text = f"What does contract {contract['id']} with {contract['counterparty']} provide on {label}?"
+        amended = contract.get("amendment", {}).get("new", clause)
+        rows.append((text, f"clause:{(amended if amended['no'] == clause['no'] else clause)['id']}"))
     for year in setting.years:
-        rows.append((f"What was consolidated revenue in fiscal year {year}?", f"income:group:FY{year}:revenue", True))
-        rows.append(
-            (f"What was EBITDA before exceptional items in fiscal year {year}?", f"income:group:FY{year}:ebitda", True)
-        )
-    rows += [
-        (f"How many shares does {one['holder']} hold in class {one['share_class']}?", f"security:{one['id']}", True)
-        for one in rng.sample(draft.notes["securities"], 3)
-    ]
-    rows += [
-        (f"What is the population of the stratum {name}?", f"stratum:{name}", True)
-        for name in rng.sample(setting.trade["segments"], 2)
-    ]
-    absent = (
-        f"What is the carbon footprint of {setting.trade['lines'][0]} per {setting.trade['unit']}?",
-        "What is the pension deficit of the closed scheme?",
-        "How many patents are licensed to third parties?",
-        "What rent does the company pay for its former head office?",
-        "What is the notice period of the auditors?",
-        f"What share of {setting.trade['supplies'][0]} is bought under hedges?",
-    )
-    rows += [(text, "", False) for text in rng.sample(absent, 25 - len(rows))]
+        for item, label in (("revenue", "consolidated revenue"), ("ebitda", "EBITDA before exceptional items")):
+            fact = f"income:group:FY{year}:{item}"
+            restated = f"{fact}:restated"
+            rows.append(
+                (f"What was {label} in fiscal year {year}?", restated if restated in draft.plan.facts else fact)
+            )
+    for one in rng.sample(draft.notes["securities"], 3):
+        text = f"How many shares does {one['holder']} hold in class {one['share_class']}?"
+        rows.append((text, f"security:{one['id']}:shares"))
+    for name in rng.sample(setting.trade["segments"], 2):
+        rows.append((f"What is the population of the stratum {name}?", f"stratum:{name}:population"))
+    words = {"line": setting.trade["lines"][0], "unit": setting.trade["unit"], "supply": setting.trade["supplies"][0]}
+    rows += [(text.format(**words), "") for text in rng.sample(UNANSWERED, 25 - len(rows))]
     rng.shuffle(rows)
-    draft.truth.add(
-        "question",
-        [
-            {"id": f"QA{n:02d}", "no": n, "text": text, "answer": key, "source_path": "", "answerable": int(known)}
-            for n, (text, key, known) in enumerate(rows, start=1)
-        ],
-        event=event["id"],
-        at=event["date"],
-    )
-    lines = [(n, text, "", "") for n, (text, _, _) in enumerate(rows, start=1)]
+    known = [
+        {"id": f"QA{n:02d}", "no": n, "text": text, "answer": fact, "source_path": "", "answerable": int(bool(fact))}
+        for n, (text, fact) in enumerate(rows, start=1)
+    ]
+    draft.truth.add("question", known, event=event["id"], at=event["date"])
+    lines = [(n, text, "", "") for n, (text, _) in enumerate(rows, start=1)]
+    note = 'Where the record holds no answer: "not in the record" and whom to ask.'
     sheet = sheet_of(
         "QA",
         ("No", "Question", "Answer", "Source"),
         lines,
         title="Questions of bidders",
         widths=(6, 80, 30, 40),
-        note='Where the record holds no answer: "not in the record" and whom to ask.',
+        note=note,
     )
     path = f"deals/{setting.file_name('question log')}.xlsx"
     draft.document(

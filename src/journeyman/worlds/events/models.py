@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from journeyman.worlds.content import Book, Cell, Sheet
@@ -11,6 +12,8 @@ from journeyman.worlds.simulate.figures import figures_at, labels
 from journeyman.worlds.truth.store import Row
 
 YEARS = 5
+Line = Callable[[str, str], str]
+"""Formula of a line from the letters of its column and of the one before (empty in the first year)."""
 GRID_RATES = (-0.01, -0.005, 0.0, 0.005, 0.01)
 
 
@@ -131,7 +134,7 @@ def dcf_book(draft: Draft, given: dict[str, float], pasted: dict[int, float] | N
     cells = {(0, 0): Cell(f"Discounted cash flow, {draft.setting.currency}", style="title")}
     for n in range(YEARS):
         cells[2, n + 1] = Cell(f"FY{year + 1 + n}", style="head")
-    lines = (
+    lines: tuple[tuple[str, str, Line], ...] = (
         ("revenue", "Revenue", lambda c, p: f"={p or where['revenue']}*(1+{where['growth']})"),
         ("ebitda", "EBITDA", lambda c, p: f"={c}4*{where['margin']}"),
         ("da", "Depreciation", lambda c, p: f"={c}4*{where['da']}"),
@@ -154,10 +157,10 @@ def dcf_book(draft: Draft, given: dict[str, float], pasted: dict[int, float] | N
         ("enterprise", "Enterprise value", f"=B13+B14/(1+{rate})^{YEARS}"),
         ("equity", "Equity value", f"=B15-{where['net_debt']}"),
     )
-    for row, (name, label, formula) in enumerate(results, start=12):
+    for row, (name, label, text) in enumerate(results, start=12):
         draft.fact(f"dcf:{name}", "", right[name], "currency", subject="model:dcf", currency=draft.setting.currency)
         fact = f"dcf:{name}" if values[name] == right[name] else ""
-        cells[row, 0], cells[row, 1] = Cell(label, style="bold"), Cell(values[name], formula, "total", fact)
+        cells[row, 0], cells[row, 1] = Cell(label, style="bold"), Cell(values[name], text, "total", fact)
     grid = {
         (0, 0): Cell("Enterprise value by WACC and terminal growth", style="title"),
         (1, 0): Cell(
@@ -250,7 +253,7 @@ def debt_book(draft: Draft, given: dict[str, float], wrong_year: int = 0) -> Boo
         inputs[row, 1] = Cell(given[name], style="input_percent" if given[name] <= 1 else "input_int", fact=fact)
     cells = {(0, 0): Cell(f"Debt schedule, {draft.setting.currency}", style="title")}
     values, right = debt_values(given, wrong_year), debt_values(given)
-    lines = (
+    lines: tuple[tuple[str, str, Line], ...] = (
         ("opening", "Term loan, opening", lambda c, p: f"={p}10" if p else "=Inputs!$B$3"),
         ("cash_flow", "Cash flow before debt service", lambda c, p: ""),
         ("interest", "Interest", lambda c, p: f"={c}4*Inputs!$B$6"),

@@ -40,7 +40,7 @@ def clause_text(draft: Draft, contract: dict[str, Any], clause: dict[str, Any], 
     kind = pack("clauses")["types"][clause["type"]]
     value = params["value"]
     texts = kind.get(f"texts_{value}") or (kind.get("texts_none") if value == 0 else None) or kind["texts"]
-    text = texts[params["wording"] % len(texts)]
+    text: str = texts[params["wording"] % len(texts)]
     shown = value_in_words(draft.setting, params)
     facts = {"unit": params["unit"] if params["unit"] != "choice" else "text", "subject": f"contract:{contract['id']}",
              "predicate": clause["type"], "currency": params.get("currency", ""), "known": contract["date"],

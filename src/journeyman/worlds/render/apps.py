@@ -78,8 +78,8 @@ def render_chat(
         files[f"chat/Groups/{name}/group_info.json"] = canonical_json(info)
         files[f"chat/Groups/{name}/messages.json"] = canonical_json({"messages": rows})
     for key, one in sorted({m.user: people[m.user] for m in messages}.items()):
-        info = {"user": {"name": one["name"], "email": one["email"], "user_type": "Human"}}
-        files[f"chat/Users/{key}/user_info.json"] = canonical_json(info)
+        person = {"user": {"name": one["name"], "email": one["email"], "user_type": "Human"}}
+        files[f"chat/Users/{key}/user_info.json"] = canonical_json(person)
     return files
 
 

@@ -17,7 +17,6 @@ class Style:
     size: float
     margin: float
     heading: str
-    columns: int
     created: datetime
 
 

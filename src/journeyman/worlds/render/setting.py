@@ -47,7 +47,9 @@ def width_of(word: str, font: str) -> float:
 
 def wrapped(text: str, font: str, size: float, width: float) -> list[str]:
     """A text in lines no wider than ``width``; a word that is wider stands alone."""
-    lines, line, used = [], [], 0.0
+    lines: list[str] = []
+    line: list[str] = []
+    used = 0.0
     space = width_of(" ", font) * size
     for word in text.split():
         extent = width_of(word, font) * size
@@ -66,7 +68,7 @@ class Setter:
         self.prose, self.style, self.places = prose, style, places
         self.width, self.height = PAGES[style.page]
         self.regular, self.bold = FONTS[style.font]
-        columns = 2 if prose.setter == "rows" else 1
+        columns = 2 if prose.setter in ("rows", "columns") else 1
         self.column_width = (self.width - 2 * style.margin - GUTTER * (columns - 1)) / columns
         self.columns, self.column = columns, 0
         self.pages: list[Page] = []

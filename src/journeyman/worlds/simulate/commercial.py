@@ -48,7 +48,8 @@ def _customers(draft: Draft, rng: Random, event: str) -> list[dict[str, Any]]:
 
 def _subscriptions(draft: Draft, rng: Random, customer: dict[str, Any]) -> list[dict[str, Any]]:
     """Spans of equal monthly fees; a change of the fee ends one span and begins the next."""
-    setting, rows = draft.setting, []
+    setting = draft.setting
+    rows: list[dict[str, Any]] = []
     months = setting.months
     begin = months[0] if rng.random() < 0.55 else rng.randrange(months[0] + 1, months[-1] - 6)
     line = setting.trade["lines"][rng.randrange(2)]

@@ -63,7 +63,7 @@ def enterprise_value(draft: Draft) -> float:
 
 def _bids(draft: Draft, rng: Random, start: date) -> None:
     worth = enterprise_value(draft)
-    bids = []
+    bids: list[dict[str, Any]] = []
     for number, bidder in enumerate(rng.sample(pack("firms")["bidders"], 6), start=1):
         day = start + timedelta(days=rng.randrange(14, 22))
         while day.weekday() >= 5:
@@ -165,7 +165,8 @@ def _capital(draft: Draft, rng: Random, start: date) -> None:
         row |= {"id": f"SC{number}", **{k: row.get(k) for k in ("strike", "preference", "participating", "seniority")}}
     draft.truth.add("security", rows, event=event, at=start.isoformat())
     draft.notes["securities"] = rows
-    entries, day = [], month_end(setting.months[0])
+    entries: list[dict[str, Any]] = []
+    day = month_end(setting.months[0])
     for row in rows:
         if row["share_class"] != "Option":
             parts = (

@@ -79,10 +79,10 @@ def _prices(draft: Draft, rng: Random, event: str) -> None:
     rows = []
     for segment in draft.setting.trade["segments"]:
         listed = 10 * rng.randrange(60, 240)
-        left = listed
+        left: float = listed
         for sort, (step, _) in enumerate(STEPS):
             if step == "list_price":
-                amount = listed
+                amount: float = listed
             elif step == "pocket_price":
                 amount = left
             else:

@@ -121,7 +121,7 @@ class Setting:
         return datetime.fromisoformat(day) + timedelta(hours=rng.randrange(8, 18), minutes=rng.randrange(60))
 
 
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August")
+MONTHS: tuple[str, ...] = ("January", "February", "March", "April", "May", "June", "July", "August")
 MONTHS += ("September", "October", "November", "December")
 
 

@@ -52,7 +52,8 @@ def _payments(draft: Draft, rng: Random) -> Planted:
     numbers: list[str] = []
 
     def change(sheet: Sheet) -> Sheet:
-        end, cells = last_row(sheet) + 1, {}
+        end = last_row(sheet) + 1
+        cells: dict[tuple[int, int], Cell] = {}
         for offset, row in enumerate(sorted(rng.sample(range(1, end), NUM_PAYMENTS))):
             numbers.append(str(sheet.cells[row, 0].value))
             cells |= {(end + offset, column): sheet.cells[row, column] for column in range(5)}
