@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import statistics
 import sys
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.durable import write_json
+from journeyman.evals.clustered import t_quantile
 from journeyman.ladder import prepare
 from journeyman.ladder.recipe import QuickstartRecipe
 from journeyman.ladder.rundir import RunDirectory
@@ -89,7 +91,8 @@ def prepared(work: Path) -> Workshop:
 def random_policy(workshop: Workshop, directory: Path) -> Path:
     """A small random model with the tokenizer."""
     if not (directory / "config.json").is_file():
-        save_model(build_model(ModelShape(workshop.tokenizer.vocab_size), 1), directory)
+        shape = ModelShape(workshop.tokenizer.vocab_size, hidden=64, layers=2, ffn=128)
+        save_model(build_model(shape, 1), directory)
         for path in workshop.run.path("tokenizer").iterdir():
             shutil.copy(path, directory)
     return directory
@@ -102,12 +105,13 @@ def measure(given: argparse.Namespace, workshop: Workshop, policy: Path, mode: s
     shutil.rmtree(out, ignore_errors=True)
     recipe = RlRecipe.model_validate(
         {
-            "policy": {"model": policy},
-            "tasks": {"train": [workshop.run.path("tasks", "train")]},
+            "policy": {"model": policy, "tokenizer": given.tokenizer},
+            "tasks": {"train": [given.tasks or workshop.run.path("tasks", "train")]},
             "rollout": {
                 "harness": "framing:toolbelt",
                 "executor": given.executor,
                 "rows": given.rows,
+                "max_context": given.max_context,
                 "concurrency": given.rows * 8,
                 "start_concurrency": given.rows * 4,
                 "waive": sorted(workshop.tier.waive),
@@ -157,16 +161,31 @@ def measure(given: argparse.Namespace, workshop: Workshop, policy: Path, mode: s
     }
 
 
+def compare_rewards(found: list[dict], seeds: int) -> None:
+    """Print the one-sided 95 % bound of asynchronous minus synchronous final reward, paired by seed."""
+    reward = {row["loop"]: row["final_reward"] for row in found}
+    for kind in sorted({name.rpartition("-")[0] for name in reward} - {"sync"}):
+        gaps = [reward[f"{kind}-{seed}"] - reward[f"sync-{seed}"] for seed in range(seeds)]
+        mean = statistics.mean(gaps)
+        low = mean - t_quantile(0.90, seeds - 1) * statistics.stdev(gaps) / seeds**0.5
+        print(
+            f"{kind}: final reward {mean:+.3f} against synchronous, at least {low:+.3f} (one-sided 95 %, {seeds} seeds)"
+        )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--policy", type=Path)
+    parser.add_argument("--tokenizer", type=Path, help="of --policy, where it holds none")
+    parser.add_argument("--tasks", type=Path, help="of --policy; without it, small ones of their own")
     parser.add_argument("--executor", choices=("inline", "process"), default="process")
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--skip", type=int, default=3, help="steps that fill the pipe and do not count for idle shares")
     parser.add_argument("--groups", type=int, default=8)
     parser.add_argument("--trials", type=int, default=4)
     parser.add_argument("--rows", type=int, default=32)
+    parser.add_argument("--max-context", type=int, default=640, help="tokens; less makes trials shorter")
     parser.add_argument("--staleness", type=int, default=3)
     parser.add_argument("--trainer-s", type=float, default=20.0)
     parser.add_argument("--scale", type=float, default=1.0)
@@ -184,6 +203,8 @@ def main() -> int:
             found.append(measure(given, workshop, policy, mode, bound, seed))
             print(json.dumps(found[-1]), flush=True)
     workshop.run.close()
+    if given.seeds > 1:
+        compare_rewards(found, given.seeds)
     base = [row for row in found if row["loop"].startswith("sync")]
     for row in found:
         if row not in base:

@@ -17,7 +17,7 @@ from journeyman.train.loop.gate import GateSpec
 from journeyman.train.loop.spec import Deadlines, LoopSpec
 from journeyman.train.model import ModelShape, build_model, save_model
 
-TIMES = ("time/", "trainer/idle", "rollout/", "alarms")
+TIMES = ("time/", "usd/machines", "total/usd", "trainer/idle", "rollout/", "alarms")
 
 
 class LuckyGrader:
@@ -47,7 +47,7 @@ def plan_of(workshop: Workshop, policy: Path, **changes: Any) -> SitePlan:
         "digest": environment.digest,
         "tokenizer": str(policy),
         "reads": str(workshop.reads.directory),
-        "max_context": 320,
+        "max_context": 192,
         "with_sandbox": False,
         "waive": sorted(workshop.tier.waive),
     }
@@ -59,7 +59,7 @@ def plan_of(workshop: Workshop, policy: Path, **changes: Any) -> SitePlan:
         "place": place,
         "executor": "inline",
         "rows": 16,
-        "max_context": 320,
+        "max_context": 192,
         "at_once": 16,
         "grader": "ladder_training_setup:LuckyGrader",
     }

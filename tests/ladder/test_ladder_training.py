@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from ladder_training_setup import plan_of, small_policy, spec_of, without_times
 
 from journeyman.digest import sha256_file
+from journeyman.ladder.training.evaluating import SideEvaluator
 from journeyman.ladder.training.open_site import open_site
 from journeyman.ladder.training.remote import RemoteSite
 from journeyman.ladder.workshop import Workshop
@@ -156,6 +159,50 @@ def test_weights_reach_running_trials_between_two_tokens_and_every_token_knows_i
     assert all((np.diff(v) >= 0).all() for v in sampled)
     assert max(v.max() for v in sampled) > 0
     assert all((trial.versions[trial.mask == 0] == -1).all() for trial in found)
+
+
+def test_a_turn_cut_by_an_update_goes_on_with_the_same_noise_whether_in_place_or_issued_again(prepared, policy):
+    """Equal weights under new numbers: then both ways sample what an undisturbed engine samples."""
+    found = {}
+    for partial in ("undisturbed", "continue", "reissue"):
+        plan = plan_of(prepared, policy, at_once=4, partial="reissue" if partial == "reissue" else "continue")
+        source = open_site(plan.as_data())
+        trainer = TorchTrainer(load_model(policy))
+        source.submit([GroupOrder(0, 0, 4, 0)])
+        trials, version = [], 0
+        while len(trials) < 4:
+            trials += source.poll(0.01).trials
+            if partial != "undisturbed" and version < 12:
+                version += 1
+                trainer.push_weights(source, version)
+        source.close()
+        found[partial] = sorted(trials, key=lambda trial: trial.sample)
+    for partial in ("continue", "reissue"):
+        assert [t.ids.tolist() for t in found[partial]] == [t.ids.tolist() for t in found["undisturbed"]]
+        gaps = [
+            np.abs(a.logprobs - b.logprobs).max() for a, b in zip(found[partial], found["undisturbed"], strict=True)
+        ]
+        assert max(gaps) < 1e-4
+        assert max(int(trial.versions.max()) for trial in found[partial]) > 0
+
+
+def test_frozen_weights_are_measured_beside_training_and_the_best_checkpoint_is_kept(prepared, policy, tmp_path):
+    root = tmp_path / "run"
+    plan = plan_of(prepared, policy)
+    source = RemoteSite(plan.as_data(), root / "sampling.log")
+    dev = RemoteSite(replace(plan, name="dev", tasks=plan.tasks[:2]).as_data(), root / "dev.log")
+    evaluator = SideEvaluator(dev, tasks=2, samples=2, k=2)
+    spec = spec_of(2, evaluate_every=1)
+    loop = AsyncLoop(root, spec, source, TorchTrainer(load_model(policy)), Sinks(root), evaluator)
+    try:
+        result = loop.run()
+    finally:
+        source.close()
+        evaluator.close()
+    assert result.status == "done" and result.evaluations[0].version == 0
+    assert all(found.trials == 4 and found.k == 2 for found in result.evaluations)
+    lines = [json.loads(line) for line in (root / "metrics.jsonl").read_text().splitlines()]
+    assert sum("dev/mean_reward" in line for line in lines) == len(result.evaluations)
 
 
 def test_a_torn_record_at_the_end_of_the_journal_is_ignored_and_written_over(tmp_path):

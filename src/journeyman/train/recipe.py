@@ -54,6 +54,9 @@ class RolloutSection(Knobs):
     max_context: int = Field(640, ge=16, description="tokens")
     concurrency: int = Field(256, ge=1, description="trials at once at most; steered below it from KV use")
     start_concurrency: int | None = Field(None, ge=1, description="none: what fits the engine's rows")
+    partial: Literal["continue", "reissue"] = Field(
+        "continue", description="turns under way when weights arrive: go on in place, or abort and issue again"
+    )
     temperature: float = Field(1.0, gt=0, description="1 makes rollout logprobs the policy's own")
     attempts: int = Field(2, ge=1, description="per trial, when the error table says retry")
     supervisors: int = Field(1, ge=1, description="small processes that fork trials, for executor process")
@@ -150,6 +153,7 @@ class MetricsSection(Knobs):
     """Where records go besides metrics.jsonl."""
 
     sinks: tuple[Literal["tensorboard", "trackio", "wandb"], ...] = ()
+    usd_per_hour: float = Field(0.0, ge=0, description="what the machines of the run cost, for the dollars of a step")
 
 
 class RlRecipe(Knobs):

@@ -20,6 +20,7 @@ from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.protocol import AgentEnvironment
 from journeyman.tasks.task import load_task
 from journeyman.tasks.verify import BatchVerifier
+from journeyman.train.loop.reissue import Reissuing
 from journeyman.train.switches import Switches, training_harness
 from journeyman.trials.executors.protocol import WorkplaceRecipe
 from journeyman.trials.executors.workplaces import TaskPlace
@@ -43,6 +44,7 @@ class SitePlan:
         temperature, rows, max_context, at_once, attempts, supervisors: as in the recipe.
         limits: fields of ``trials.limits.Limits`` that differ from the defaults.
         kv_on_update: what new weights do to keys and values of the old ones: ``keep`` or ``recompute``.
+        partial: what turns under way do when weights arrive: ``continue`` in place, or ``reissue``.
         nudge_share: share of the context at which trials get a notice; None: never. For harnesses of real models.
         slow: makes tools slow on purpose, for measurements; None: they take what they take.
         grader: ``module:function`` that returns another grader than the tasks' own verifiers; for tests.
@@ -63,6 +65,7 @@ class SitePlan:
     supervisors: int = 1
     limits: dict[str, float] = field(default_factory=dict)
     kv_on_update: str = "keep"
+    partial: str = "continue"
     nudge_share: float | None = None
     slow: dict[str, Any] | None = None
     grader: str | None = None
@@ -86,13 +89,15 @@ def open_site(data: dict[str, Any]) -> Site:
     plan = SitePlan(**data)
     torch.set_num_threads(int(torch.get_num_threads()))  # as the environment of this process says, from now on
     with ExitStack() as stack:
-        engine = EmbeddedEngine.from_directory(
+        engine: Any = EmbeddedEngine.from_directory(
             locate(parse_model(plan.model)),
             rows=plan.rows,
             max_len=plan.max_context,
             kv_on_update=plan.kv_on_update,
         )
         stack.callback(engine.close)
+        if plan.partial == "reissue":
+            engine = Reissuing(engine)
         grader = _grader(plan, stack)
         work = _work(plan, engine, grader)
         return Site(

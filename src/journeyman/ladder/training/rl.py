@@ -140,6 +140,7 @@ def plan_of(recipe: RlRecipe, tasks: list[Path], place: dict[str, Any]) -> SiteP
         supervisors=rollout.supervisors,
         limits={"agent_s": rollout.agent_s, "model_s": rollout.model_s},
         kv_on_update=recipe.switches.kv_on_update,
+        partial=rollout.partial,
         nudge_share=recipe.switches.nudge_share if recipe.switches.context_nudge else None,
     )
 
@@ -166,6 +167,7 @@ def spec_of(recipe: RlRecipe, tasks: int) -> LoopSpec:
         checkpoint_every=loop.checkpoint_every,
         evaluate_every=recipe.evaluation.every,
         refill_rounds=loop.refill_rounds,
+        usd_per_hour=recipe.metrics.usd_per_hour,
         deadlines=Deadlines(loop.stall_s, loop.step_s, loop.stall_s),
         retention=Retention(recipe.keep.last, recipe.keep.every, recipe.keep.best),
     )

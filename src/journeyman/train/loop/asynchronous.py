@@ -17,7 +17,7 @@ import numpy as np
 
 from journeyman.errors import DeadlinePassed, SystemFault
 from journeyman.train.loop.books import LOG, Books, LoopResult, Status
-from journeyman.train.loop.checkpoints import keep, keep_best, newest
+from journeyman.train.loop.checkpoints import hold_candidate, keep, keep_best, newest, settle_candidate
 from journeyman.train.loop.concurrency import Concurrency, EnginePoll
 from journeyman.train.loop.gate import Gate
 from journeyman.train.loop.journal import Journal
@@ -82,6 +82,7 @@ class AsyncLoop:
         self._status: Status | None = None
         self._checkpoint: Path | None = None
         self._saved_version = 0
+        self._measuring = -1
         self._preemptions = 0
         self._clock = (time.monotonic(), 0.0, 0.0)
 
@@ -250,6 +251,7 @@ class AsyncLoop:
         is_due = bool(every) and (self.gate.version + 1) % every == 0
         if self._evaluator is not None and is_due and not self._evaluator.is_busy:
             receivers.append(self._evaluator)
+            self._measuring = self.gate.version + 1
         return receivers
 
     def _collect_job(self) -> None:
@@ -293,7 +295,8 @@ class AsyncLoop:
         if any(self.books.guards.stops(alarm) for alarm in alarms):
             self._status = "stopped"
         is_last = self.gate.version >= self.spec.steps or self._status is not None
-        if is_last or self._is_stopping() or self.gate.version % self.spec.checkpoint_every == 0:
+        is_due = self.gate.version % self.spec.checkpoint_every == 0 or self._measuring == self.gate.version
+        if is_last or is_due or self._is_stopping():
             self._save()
 
     def _save(self) -> None:
@@ -315,6 +318,8 @@ class AsyncLoop:
         (segment, live), self._saved = self._saved, None
         self._checkpoint, self._saved_version = checkpoint, self.gate.version
         keep(self.root, checkpoint, self.gate.version, self.spec.retention)
+        if self.spec.retention.best and self._measuring == self.gate.version:
+            hold_candidate(self.root, checkpoint)
         if self._evaluator is None and self.books.records and self.spec.retention.best:
             reward = float(self.books.records[-1]["reward/mean"])
             if reward > self.books.totals.best:
@@ -328,9 +333,9 @@ class AsyncLoop:
                 self._measured(found)
 
     def _measured(self, found: Any) -> None:
-        checkpoint = self.root / "checkpoints" / f"step-{found.version:08d}"
-        if self.books.measured(found) and self.spec.retention.best and checkpoint.is_dir():
-            keep_best(self.root, checkpoint)
+        is_best = self.books.measured(found)
+        if found.version == self._measuring:
+            settle_candidate(self.root, is_best=is_best)
 
     def _clocks(self) -> Clocks:
         now, (at, trained, rolled) = time.monotonic(), self._clock

@@ -99,7 +99,8 @@ class Books:
         """Write the record of a step; what the guards say about it."""
         self.totals.tokens_sampled += int(record["tokens/sampled"])
         self.totals.tokens_trained += int(record["tokens/trained"])
-        self.totals.usd += float(record["usd/trials"])
+        record["usd/machines"] = float(record["time/wall_s"]) / 3600 * self.spec.usd_per_hour
+        self.totals.usd += float(record["usd/trials"]) + record["usd/machines"]
         self.totals.quarantined_in_a_row = 0
         record |= {"total/tokens_sampled": self.totals.tokens_sampled, "total/usd": self.totals.usd}
         figures = figures_of(step, record, groups, self._news)

@@ -14,7 +14,7 @@ from journeyman.durable import storage_error, sync_directory
 from journeyman.train.checkpoint import PREFIX, latest
 from journeyman.train.loop.spec import Retention
 
-BEST = "best"
+BEST, CANDIDATE = "best", "candidate"
 
 
 def newest(root: Path) -> Path | None:
@@ -47,6 +47,24 @@ def keep_best(root: Path, checkpoint: Path) -> Path:
     """Make ``kept/best`` the given checkpoint; returns it."""
     _link(checkpoint, root / "kept" / BEST)
     return root / "kept" / BEST
+
+
+def hold_candidate(root: Path, checkpoint: Path) -> None:
+    """Keep the checkpoint whose weights are being measured: by the time the figure is there, the trainer may have
+    pruned it."""
+    _link(checkpoint, root / "kept" / CANDIDATE)
+
+
+def settle_candidate(root: Path, *, is_best: bool) -> None:
+    """Make the held checkpoint the best one, or let it go."""
+    held = root / "kept" / CANDIDATE
+    if not held.is_dir():
+        return
+    if is_best:
+        shutil.rmtree(root / "kept" / BEST, ignore_errors=True)
+        held.replace(root / "kept" / BEST)
+    else:
+        shutil.rmtree(held, ignore_errors=True)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -59,6 +59,7 @@ class LoopSpec:
         trials_at_once: bounds of the concurrency: start, lowest, highest.
         checkpoint_every: steps between checkpoints.
         evaluate_every: steps between evaluations; 0 evaluates never.
+        usd_per_hour: what the machines of the run cost.
         refill_rounds: synchronous only: how often a step that lost Groups to the filter samples more of them.
     """
 
@@ -76,6 +77,7 @@ class LoopSpec:
     checkpoint_every: int = 1
     evaluate_every: int = 0
     refill_rounds: int = 0
+    usd_per_hour: float = 0.0
     deadlines: Deadlines = Deadlines()
     retention: Retention = Retention()
 
