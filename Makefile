@@ -2,6 +2,7 @@
 # make test-thorough  kills and restarts, a minute or two   make test-slow  what takes long
 # make check        lint, types, structure                  make docs    regenerate tables, check links and commands
 # make test-harbor  Harbor (Python 3.12) in .venv-harbor as the judge of our formats, each side running the other's tasks
+# make test-megatron  the trainer's layouts on megatron-core, CPU processes, in .venv-megatron
 # make test-vllm    a real vLLM server in .venv-vllm (3.4 GB), the engines' contract and its traps on it
 #
 # PYTHON=...  which Python (3.11 or newer; found by itself)     ARGS=...   words for quickstart or pytest
@@ -18,7 +19,7 @@ ARGS ?=
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: quickstart setup test test-thorough test-slow test-podman vllm-venv test-vllm harbor-venv test-harbor check docs format clean help check-lint check-format check-types check-docs check-house
+.PHONY: quickstart setup test test-thorough test-slow test-podman vllm-venv test-vllm harbor-venv test-harbor megatron-venv test-megatron check docs format clean help check-lint check-format check-types check-docs check-house
 
 help:
 	@sed -n -e '/^#/!q' -e 's/^# //p' Makefile
@@ -54,6 +55,14 @@ harbor-venv:
 
 test-harbor: $(DEV_READY) harbor-venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -v -rs tests/tasks/test_tasks_conformance.py $(ARGS)
+
+# megatron-core has an environment of its own; the tests run here and start the ranks there (docs/backends.md).
+megatron-venv:
+	@sh scripts/megatron-venv.sh
+
+test-megatron: $(DEV_READY) megatron-venv
+	OMP_NUM_THREADS=1 MEGATRON_PYTHON=.venv-megatron/bin/python \
+		$(BIN)/python -m pytest -v -rs -m "slow or not slow" tests/train/test_train_megatron.py $(ARGS)
 
 # Each part is a target of its own, so that `make -k check` runs them all and reports every failure.
 check: check-lint check-format check-types check-docs check-house

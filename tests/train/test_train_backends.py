@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from journeyman.train.optimizer import OptimizerSpec
 from journeyman.train.update import UpdateSpec, row_weights, update_policy
 
 RATE = OptimizerSpec(lr=1e-3)
+PAGE = Path(__file__).parents[2] / "docs" / "backends.md"
 TARGETS = ("q_proj", "down_proj")
 
 
@@ -62,7 +64,7 @@ def test_every_capability_a_back_end_claims_is_a_known_word_and_every_opener_exi
         assert backend.supports <= CAPABILITIES.keys(), name
         module, _, function = backend.opener.partition(":")
         assert callable(getattr(import_module(module), function)), name
-        assert backend.about
+        assert f"| `{name}` | {backend.about} |" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

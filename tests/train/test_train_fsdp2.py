@@ -131,6 +131,7 @@ def gone(pid, limit_s=20.0):
     return False
 
 
+@pytest.mark.slow
 def test_a_killed_process_ends_the_group_with_an_error_and_leaves_nobody_behind(directory):
     trainer = group(directory, 2)
     agent = trainer._processes._process.pid

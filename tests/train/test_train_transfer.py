@@ -20,20 +20,18 @@ from journeyman.train.transfer.receiver import WAYS, FarEngine, load_into, open_
 PROBE = list(range(3, 35))
 
 
-def serve(directory, address, pipe):
+def serve(directory, pipe):
     """An engine's process: it loads what it is told of and answers with the logprobs of the probe."""
     torch.set_num_threads(1)
     engine = EmbeddedEngine.from_directory(directory, max_len=64)
-    taker = CollectiveTaker(address, deadline_s=60) if address else open_taker("memory")
+    taker = None
     pipe.send("ready")
     while (data := pipe.recv()) is not None:
-        try:
-            if data["way"] == "collective":
-                pipe.send("waiting")
-            version = load_into(engine, taker, data)
-            pipe.send((version, engine.version, engine.forward_logprobs([PROBE])[0]))
-        except TransferFailed as error:
-            pipe.send(str(error))
+        if data["way"] == "collective":
+            taker = taker or CollectiveTaker(data["place"], deadline_s=60)
+            pipe.send("waiting")
+        version = load_into(engine, taker if data["way"] == "collective" else open_taker(data["way"]), data)
+        pipe.send((version, engine.version, engine.forward_logprobs([PROBE])[0]))
 
 
 @pytest.fixture(scope="module")
@@ -42,34 +40,37 @@ def models(tmp_path_factory):
     return path, {name: tensor.detach() for name, tensor in moved_model(2).state_dict().items()}
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_an_engine_in_another_process_serves_what_was_pushed(models, way):
-    path, state = models
-    sender = CollectiveSender(deadline_s=60) if way == "collective" else None
-    ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    address = sender.address if sender else ""
-    process = multiprocessing.get_context("spawn").Process(target=serve, args=(path, address, theirs), daemon=True)
-    if sender is None:
-        sender = open_sender(way)
+@pytest.fixture(scope="module")
+def far(models):
+    """The pipe to an engine in another process."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve, args=(models[0], theirs), daemon=True)
     process.start()
+    assert ours.recv() == "ready"
+    yield ours
+    ours.send(None)
+    process.join(20)
+
+
+@pytest.mark.parametrize(("version", "way"), enumerate(WAYS, start=1))
+def test_an_engine_in_another_process_serves_what_was_pushed(models, far, version, way):
+    path, state = models
+    moved = {name: tensor + 0.01 * version for name, tensor in state.items()}
+    sender = CollectiveSender(deadline_s=60) if way == "collective" else open_sender(way)
     answers = []
 
     def tell(manifest):
-        ours.send(manifest)
-        answers.append(ours.recv())
+        far.send(manifest)
+        answers.append(far.recv())
 
-    try:
-        assert ours.recv() == "ready"
-        FarEngine(sender, tell).update_weights(state, 7)
-        version, serving, logprobs = ours.recv() if way == "collective" else answers[0]
-    finally:
-        ours.send(None)
-        process.join(20)
-        sender.close()
-    assert version == serving == 7
+    FarEngine(sender, tell).update_weights(moved, version)
+    taken, serving, logprobs = far.recv() if way == "collective" else answers[0]
+    sender.close()
+    assert taken == serving == version
     here = EmbeddedEngine.from_directory(path, max_len=64)
     before = here.forward_logprobs([PROBE])[0]
-    here.update_weights(state, 7)
+    here.update_weights(moved, version)
     assert np.array_equal(logprobs, here.forward_logprobs([PROBE])[0])
     assert np.abs(logprobs - before).max() > 0.1
 

@@ -35,13 +35,17 @@ def recipe_models() -> dict[str, type[BaseModel]]:
     from journeyman.ladder.recipe import QuickstartRecipe
     from journeyman.train.agreement.deployment import Deployment
     from journeyman.train.agreement.run import AgreeRecipe
+    from journeyman.train.launch.spec import LaunchSpec
     from journeyman.train.recipe import OverfitRecipe, RlRecipe, SftRecipe
+    from journeyman.train.sweep import SweepRecipe
 
     return {
         "quickstart": QuickstartRecipe,
         "rl": RlRecipe,
         "sft": SftRecipe,
         "overfit": OverfitRecipe,
+        "sweep": SweepRecipe,
+        "launch": LaunchSpec,
         "agree": AgreeRecipe,
         "deployment": Deployment,
     }

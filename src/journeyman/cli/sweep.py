@@ -14,7 +14,7 @@ from journeyman.cli.verb import RECIPE_WORDS, print_json, progress, verb, warn
     "sweep",
     "Time the trainer's layouts on real steps, record and rank them.",
     "journeyman sweep --model DIR --grid.tokens_per_micro_batch '[2048, 4096, 8192]'",
-    "journeyman sweep @ sweep.toml",
+    "journeyman sweep @ sweep.toml --model DIR",
     settings=RECIPE_WORDS,
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[@ SWEEP.toml]... [--KEY VALUE]...")

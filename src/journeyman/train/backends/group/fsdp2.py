@@ -17,6 +17,7 @@ from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, Offlo
 from torch.distributed.tensor import DTensor
 
 from journeyman.train.backends.batch import NOTHING, add, loss_of
+from journeyman.train.backends.group.adam import EMBEDDING, MOMENTS, ShardAdam, clipped_norm, rates_of
 from journeyman.train.backends.group.rank import Batch
 from journeyman.train.backends.group.sharded import ShardedState
 from journeyman.train.backends.local import engine_state, open_policy
@@ -24,7 +25,7 @@ from journeyman.train.backends.spec import BackendSpec
 from journeyman.train.backends.stock import layers_of, padded
 from journeyman.train.losses import PolicyLoss
 from journeyman.train.model import config_text, rate_scale
-from journeyman.train.optimizer import BETAS, CLIP, EPSILON, GradientNotFinite, OptimizerSpec
+from journeyman.train.optimizer import OptimizerSpec
 from journeyman.train.protocol import ForwardMetrics, TrainRow
 from journeyman.train.transfer.files import write_file
 
@@ -114,26 +115,32 @@ class Fsdp2Work:
 
 
 class ShardedAdam:
-    """AdamW on this rank's shards: elementwise, so equal to ``PolicyOptimizer`` on the whole; the norm is over all.
+    """``ShardAdam`` on the local parts of distributed parameters.
 
     Attributes:
         moments: per moment and parameter, a tensor cut as the parameter is.
-        step_count: steps taken.
     """
 
     def __init__(self, model: Any, spec: OptimizerSpec, scale: float) -> None:
         self._parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self._rates = {
-            name: spec.lr * {"model.embed_tokens.weight": scale, "model.norm.weight": 1 / scale}.get(name, 1.0)
-            for name in self._parameters
-        }
-        self._new_rows, self._vocab = spec.new_rows, model.get_input_embeddings().weight.shape[0]
-        self._boost = math.sqrt(model.get_input_embeddings().weight.shape[1])
-        self.step_count = 0
+        embedding = model.get_input_embeddings().weight
+        first = max(0, embedding.shape[0] - spec.new_rows - _first_row(embedding))
+        boosted = {EMBEDDING: (first, math.sqrt(embedding.shape[1]))} if spec.new_rows else {}
         self.moments: dict[str, dict[str, Any]] = {
-            moment: {name: torch.zeros_like(p) for name, p in self._parameters.items()}
-            for moment in ("exp_avg", "exp_avg_sq")
+            moment: {name: torch.zeros_like(p) for name, p in self._parameters.items()} for moment in MOMENTS
         }
+        shards = {name: _local(p.data) for name, p in self._parameters.items()}
+        moments = {moment: {name: _local(t) for name, t in named.items()} for moment, named in self.moments.items()}
+        self._adam = ShardAdam(shards, moments, rates_of(shards, spec, scale), boosted)
+
+    @property
+    def step_count(self) -> int:
+        """Steps taken."""
+        return self._adam.step_count
+
+    @step_count.setter
+    def step_count(self, value: int) -> None:
+        self._adam.step_count = value
 
     def step(self) -> float:
         """As ``PolicyOptimizer.step``."""
@@ -141,32 +148,13 @@ class ShardedAdam:
         square = torch.zeros((), dtype=torch.float64)
         for gradient in gradients.values():
             square += gradient.detach().double().pow(2).sum().cpu()
-        dist.all_reduce(square)
-        norm = float(square.sqrt())
-        if not math.isfinite(norm):
-            self._clear()
-            raise GradientNotFinite(norm)
-        self.step_count += 1
-        for name, gradient in gradients.items():
-            self._update(name, gradient * min(1.0, CLIP / (norm + 1e-6)))
-        self._clear()
+        norm = clipped_norm(square, dist.all_reduce)
+        try:
+            self._adam.step(gradients, norm)
+        finally:
+            for parameter in self._parameters.values():
+                parameter.grad = None
         return norm
-
-    def _update(self, name: str, gradient: Tensor) -> None:
-        parameter = _local(self._parameters[name].data)
-        mean, square = (_local(self.moments[moment][name]) for moment in ("exp_avg", "exp_avg_sq"))
-        mean.lerp_(gradient, 1 - BETAS[0])
-        square.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        first, second = (1 - beta**self.step_count for beta in BETAS)
-        change = (mean / first) / ((square / second).sqrt() + EPSILON)
-        if name == "model.embed_tokens.weight" and self._new_rows:
-            start = _first_row(self._parameters[name])
-            change[max(0, self._vocab - self._new_rows - start) :] *= self._boost
-        parameter.add_(change, alpha=-self._rates[name])
-
-    def _clear(self) -> None:
-        for parameter in self._parameters.values():
-            parameter.grad = None
 
 
 def _local(tensor: Tensor) -> Tensor:
