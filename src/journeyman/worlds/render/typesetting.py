@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from journeyman.worlds.content import Block, Heading, Paragraph, Prose, Table, unmarked
 from journeyman.worlds.render.places import Places, Style
@@ -17,9 +19,12 @@ def render_typst(prose: Prose, style: Style, places: Places) -> bytes:
 
     stated: list[tuple[str, str]] = []
     source = _preamble(prose, style) + "\n".join(_block(block, stated) for block in prose.blocks)
-    data = typst.compile(source.encode(), format="pdf", ignore_system_fonts=True, pdf_tags=False)
-    asked = typst.query(source.encode(), "<f>", field="value", ignore_system_fonts=True) if stated else "[]"
-    pages = json.loads(asked)
+    with TemporaryDirectory() as place:  # a compiler that is to be asked later wants a file
+        path = Path(place) / "document.typ"
+        path.write_text(source, encoding="utf-8")
+        compiler = typst.Compiler(str(path), ignore_system_fonts=True)
+        data = compiler.compile(format="pdf", pdf_tags=False)
+        pages = json.loads(compiler.query("<f>", field="value")) if stated else []
     for (fact, surface), page in zip(stated, pages, strict=True):
         places.found.append((fact, surface, f"p{page}"))
     assert isinstance(data, bytes)

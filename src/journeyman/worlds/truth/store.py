@@ -12,6 +12,9 @@ from journeyman.worlds.truth.schema import BITEMPORAL, TABLES, statements
 
 Row = dict[str, Any]
 
+NESTED = (list, tuple, dict)
+"""Values that are stored as JSON text."""
+
 
 class Ambiguous(LookupError):
     """A query that must find exactly one row found none or several.
@@ -63,7 +66,11 @@ class Truth:
         columns = _columns(name)
         defaults = {"valid_from": at, "known_from": known or at, "source_event_id": event}
         many = [rows] if isinstance(rows, Mapping) else rows
-        values = [tuple(_plain(row[c]) if c in row else defaults.get(c) for c in columns) for row in many]
+        values = [[row[c] if c in row else defaults.get(c) for c in columns] for row in many]
+        for made in values:
+            for index, value in enumerate(made):
+                if type(value) in NESTED:
+                    made[index] = _plain(value)
         marks = ", ".join("?" * len(columns))
         self._base.executemany(f"INSERT INTO {name} VALUES ({marks})", values)
 
@@ -138,6 +145,6 @@ def _as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple | dict):
+    if type(value) in NESTED:
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
     return value
