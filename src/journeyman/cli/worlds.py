@@ -1,4 +1,4 @@
-"""``journeyman worlds build | check``: make worlds and tasks, and check that they still are what was made."""
+"""``journeyman worlds build | check | stats | show | new-template``: make worlds and tasks, and look at them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import click
 
 from journeyman.cli.tasks import task_directories
 from journeyman.cli.verb import print_json, progress, verb, warn
+from journeyman.cli.worlds_look import new_template, show, stats
 
 if TYPE_CHECKING:
     from journeyman.tasks.task import Task
+    from journeyman.trials.worldgates.building import Order
 
 DIRECTORY = click.argument("directory", type=click.Path(path_type=Path))
 
@@ -30,21 +32,50 @@ def worlds() -> None:
     "build",
     "Make worlds and publish gated tasks in them.",
     "journeyman worlds build --seed 1 --split train --worlds 4 --tasks-per-world 3 --out runs/worlds",
+    "journeyman worlds build --seed 7 --worlds 6 --tasks 100 --out runs/office",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same bytes.")
-@click.option("--split", default="train", show_default=True, help="sft, train, dev or test.")
+@click.option("--kind", type=click.Choice(["mini", "office"]), help="mini: five files; office: default with --tasks.")
+@click.option("--split", help="sft, train, dev or test. mini: train by default; office: train, dev and test mixed.")
 @click.option("--worlds", "count", type=int, default=4, show_default=True, help="How many worlds.")
-@click.option("--tasks-per-world", type=int, default=3, show_default=True, help="Tasks in each world.")
+@click.option("--tasks-per-world", type=int, default=3, show_default=True, help="mini: tasks in each world.")
+@click.option("--tasks", type=int, help="office: tasks over all worlds.")
+@click.option("--templates", multiple=True, metavar="ID", help="office: only these templates; may be given again.")
+@click.option("--gates", type=click.Choice(["all", "static"]), default="all", show_default=True, help="office: static"
+              " leaves out what needs sandboxes; such tasks say so.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="office: worlds at the same time.")
+@click.option("--waive", multiple=True, metavar="LIMIT", help="office: a sandbox limit that may be missing.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("runs/worlds"), show_default=True, help="Where to."
 )
-def build(seed: int, split: str, count: int, tasks_per_world: int, out: Path, as_json: bool) -> int:
+def build(
+    seed: int,
+    kind: str | None,
+    split: str | None,
+    count: int,
+    tasks_per_world: int,
+    tasks: int | None,
+    templates: tuple[str, ...],
+    gates: str,
+    jobs: int,
+    waive: tuple[str, ...],
+    out: Path,
+    as_json: bool,
+) -> int:
     """Draw worlds of real office files, bind tasks to them, and publish those that pass every gate.
 
-    Writes OUT/worlds/WORLD/ and OUT/tasks/SPLIT/TASK/ (the Harbor layout); nothing at all when a gate fails.
+    mini writes OUT/worlds/WORLD/ and OUT/tasks/SPLIT/TASK/ (the Harbor layout); nothing at all when a gate fails.
+    office writes OUT/layers/ and OUT/tasks/SPLIT/TASK/; a task that a gate refuses is drawn anew, and the same command
+    goes on where it was stopped.
     """
+    if kind == "office" or (kind is None and tasks is not None):
+        from journeyman.trials.worldgates.building import Order
+
+        wanted = tasks if tasks is not None else count * tasks_per_world
+        return _build_office(Order(seed, count, wanted, split or "", templates, gates), out, jobs, waive, as_json)
     from journeyman.worlds.mini.build import build_tasks
 
+    split = split or "train"
     progress(f"building {count} worlds of {tasks_per_world} tasks, split {split}, seed {seed}")
     paths = build_tasks(seed, split, count, tasks_per_world, out)
     if as_json:
@@ -54,25 +85,49 @@ def build(seed: int, split: str, count: int, tasks_per_world: int, out: Path, as
     return 0
 
 
+def _build_office(order: Order, out: Path, jobs: int, waive: tuple[str, ...], as_json: bool) -> int:
+    from journeyman.cli.bar import bar
+    from journeyman.trials.worldgates.building import build as build_office
+
+    progress(f"building {order.worlds} office worlds with {order.tasks} tasks, seed {order.seed}")
+    with bar("worlds") as step:
+        made = build_office(order, out, jobs=jobs, waive=frozenset(waive), progress=step)
+    missing = order.tasks - len(made.tasks)
+    if missing:
+        warn(f"{missing} places stay empty: no template fits there; journeyman worlds stats says what was refused")
+    if as_json:
+        print_json(
+            {"seed": order.seed, "worlds": order.worlds, "tasks": list(made.tasks), "refused": dict(made.refused)}
+        )
+    else:
+        click.echo(f"{len(made.tasks)} tasks: {out / 'tasks'}")
+    return 0
+
+
 @verb(
     "check",
     "Check built worlds: whole, unmixed and, given the seed, equal to a rebuild.",
     "journeyman worlds check runs/worlds --seed 1",
     "journeyman worlds check runs/worlds --prove",
+    "journeyman worlds check runs/office",
 )
 @DIRECTORY
 @click.option("--seed", type=int, help="Build everything again with this seed, gates included, and compare the bytes.")
 @click.option("--prove", is_flag=True, help="Execute every oracle and grade every negative control in sandboxes.")
-@click.option("--waive", multiple=True, metavar="LIMIT", help="With --prove: a sandbox limit that may be missing.")
-def check(directory: Path, seed: int | None, prove: bool, waive: tuple[str, ...], as_json: bool) -> int:
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="office: worlds at the same time.")
+@click.option("--waive", multiple=True, metavar="LIMIT", help="A sandbox limit that may be missing.")
+def check(directory: Path, seed: int | None, prove: bool, jobs: int, waive: tuple[str, ...], as_json: bool) -> int:
     """Check what `worlds build` wrote to DIRECTORY. Exit code 2 when something does not hold.
 
     Every task loads; its world's files are those that were published; no world serves two splits. With --seed, all of
     it is built again: gates must pass, and truth, tests and files must come out the same. With --prove, every document
     is read, every oracle must score 1 and every negative control must fail, in sandboxes (exit 3 where there is none).
+    Office worlds are always built again, with every gate, and the table of gates is printed.
     """
     from journeyman.errors import InputError
 
+    if (directory / "build.json").is_file():
+        return _check_office(directory, jobs, waive, as_json)
     splits = task_directories(directory / "tasks")
     tasks: list[Task] = []
     findings = [finding for split in splits for finding in _load(split, tasks)]
@@ -99,6 +154,23 @@ def check(directory: Path, seed: int | None, prove: bool, waive: tuple[str, ...]
     else:
         click.echo(f"{len(tasks)} tasks, {len(findings)} findings: {directory}")
     return InputError.exit_code if findings else 0
+
+
+def _check_office(directory: Path, jobs: int, waive: tuple[str, ...], as_json: bool) -> int:
+    from journeyman.cli.bar import bar
+    from journeyman.errors import InputError
+    from journeyman.trials.worldgates.checking import check_build, table_lines
+
+    with bar("worlds built again") as step:
+        checked = check_build(directory, jobs=jobs, waive=frozenset(waive), progress=step)
+    for finding in checked.findings:
+        warn(finding)
+    if as_json:
+        print_json({"tasks": checked.tasks, "gates": checked.table, "findings": list(checked.findings)})
+    else:
+        click.echo("\n".join(table_lines(checked.table)))
+        click.echo(f"{checked.tasks} tasks, {len(checked.findings)} findings: {directory}")
+    return InputError.exit_code if checked.findings else 0
 
 
 def _load(split: Path, tasks: list[Task]) -> Iterator[str]:
@@ -167,5 +239,5 @@ def _rebuilt(split: Path, tasks: list[Task], seed: int) -> Iterator[str]:
                 yield f"{task.path}: differs from what seed {seed} makes"
 
 
-for command in (build, check):
+for command in (build, check, stats, show, new_template):
     worlds.add_command(command)

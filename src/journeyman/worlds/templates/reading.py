@@ -146,6 +146,11 @@ def day(text: str) -> str:
         raise Lost(f"no date: {text!r}") from error
 
 
+def is_signed(text: str) -> bool:
+    """Whether both sides have signed: two lines with a name and a date, none left open."""
+    return len(re.findall(r"Signed for [^:_]+: [^_:]*?\d{4}", text)) >= 2
+
+
 def thousands(text: str) -> float:
     """A whole number of a report, negative in brackets."""
     value = float(whole_number(text))

@@ -70,7 +70,7 @@ class MC1:
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(ask, answer),
             (FILE,), wrong,
             trap_blind=retention(written, {**ask, "lines": []}, is_careless=True),
-            single=retention([one for one in truth if one[3] >= ask["starts"][ask["years"][-1]]], ask),
+            single=_of_one_register(answer),
             reads=tuple(document.path for document in registers),
             traps=tuple(sorted({one.trap for one in wrong if one.trap})), unordered=("cohorts",), knobs=knobs,
             notes={"years": len(years), "newest": last.rpartition("/")[2]},
@@ -197,6 +197,12 @@ def _wrong(
         rest = [entry for entry in truth if entry[0] not in unread]
         found.append(Wrong("T15:text left out", retention(rest, ask), "retention", "T15"))
     return tuple(one for one in found if one.answer["retention"] != answer["retention"])
+
+
+def _of_one_register(answer: Answer) -> Answer:
+    """Who opens the newest register only takes what is billed at its end for both amounts, and knows no cohort."""
+    rows = [{**row, "opening": row["retained"], "lost": 0} for row in answer["retention"]]
+    return {"cohorts": answer["cohorts"][-1:], "retention": rows}
 
 
 def _doubles(written: Sequence[Entry]) -> list[Entry]:

@@ -181,14 +181,14 @@ def _look_up_figure(line: str, year: int) -> reading.Reading:
 
 
 def _look_up_clause(contract: str, kind: str) -> reading.Reading:
-    path = (yield from reading.list_files(f"{contract}_*", "legal/contracts"))[0]
+    path = (yield from reading.list_files(f"*{contract}[!0-9]*", "legal/contracts"))[0]
     text = yield from reading.document_text(path)
     value, source = _value_of(kind, reading.section(text, TITLES.get(kind, LAW))), path
-    for amendment in (yield from reading.list_files(f"*{contract}_*amendment*", "legal")):
+    for amendment in (yield from reading.list_files(f"*{contract}[!0-9]*amendment*", "legal")):
         body = " ".join((yield from reading.document_text(amendment)).split())
         title = re.escape(TITLES.get(kind, LAW))
         found = re.search(rf"Clause \d+ \({title}\)(.*?)(?= \d+\. (?:Clause|Continuation)|$)", body, re.IGNORECASE)
-        if found and len(re.findall(r"Signed for [^:_]+: [^_:]*?\d{4}", body)) >= 2:
+        if found and reading.is_signed(body):
             value, source = _value_of(kind, found[1].partition("following text:")[2] or found[1]), amendment
     return value, source
 

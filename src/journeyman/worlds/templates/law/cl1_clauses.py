@@ -227,7 +227,7 @@ def _amend(rows: dict[str, dict[str, Any]], text: str, ask: Mapping[str, Any]) -
     """Apply a signed amendment; a draft changes nothing."""
     flat = " ".join(text.split())
     number = re.search(r"with the number (\w+)", flat)
-    if number is None or number[1] not in rows or len(re.findall(r"Signed for [^:_]+: [^_:]*?\d{4}", flat)) < 2:
+    if number is None or number[1] not in rows or not reading.is_signed(flat):
         return
     for clause_type in ask["types"]:
         match = re.search(

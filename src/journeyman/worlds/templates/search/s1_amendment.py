@@ -75,17 +75,17 @@ class S1:
         number = re.search(r"\b(K\d{3})\b", mail["subject"])
         if number is None:
             raise Lost("the mail names no contract")
-        amendments = yield from reading.list_files(f"*{number[1]}_amendment*signed*", "legal")
+        amendments = yield from reading.list_files(f"*{number[1]}[!0-9]*amendment*", "legal")
         for path in amendments:
             raw = yield from reading.addressed_text(path)
             flat = " ".join(reading.without_addresses(raw).split())
             found = re.search(r"Clause \d+ \(([^)]+)\)(.*?following text:)(.*?)(?= \d+\. Continuation|$)", flat, re.I)
             effective = re.search(r"takes effect on (\d+ \w+ \d{4}|\w+ \d+, \d{4})", flat)
-            if found is None or effective is None:
+            if found is None or effective is None or not reading.is_signed(flat):
                 continue
             title = next((t for t in TITLES.values() if t.lower() == found[1].lower()), found[1])
             kind = next(key for key, value in TITLES.items() if value == title)
-            contract = (yield from reading.list_files(f"{number[1]}_*", "legal/contracts"))[0]
+            contract = (yield from reading.list_files(f"*{number[1]}[!0-9]*", "legal/contracts"))[0]
             original = yield from reading.addressed_text(contract)
             old = reading.section(reading.without_addresses(original), title)
             cited = [

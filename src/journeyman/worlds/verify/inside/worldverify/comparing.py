@@ -63,7 +63,7 @@ def date_of(got: Any, epoch: int = 1900) -> str:
         return ""
     try:
         if isinstance(got, int | float):
-            return str(from_serial(float(got), is_1904=epoch == 1904).value)[:10]
+            return str(from_serial(float(got), 1904 if epoch == 1904 else 1900))[:10]
         if re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", str(got).strip()):
             return str(got).strip()[:10]
         return str(parse_date(str(got)).value)[:10]
