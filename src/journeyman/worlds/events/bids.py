@@ -113,56 +113,38 @@ def bid_path(draft: Draft, bid: Row, *words: str) -> str:
     return f"deals/bids/{draft.setting.file_name('offer', who, *words)}.pdf"
 
 
+CONDITIONS = {
+    "antitrust": (
+        "We expect that clearance by competition authorities will be required.",
+        "No clearance by competition authorities is required.",
+    ),
+    "mac_clause": (
+        "The purchase agreement is to contain a material adverse change clause.",
+        "We do not require a material adverse change clause.",
+    ),
+    "management_rollover": (
+        "We expect senior management to reinvest part of its proceeds.",
+        "We do not expect management to reinvest.",
+    ),
+    "locked_box": (
+        "We are content with a locked box at the last balance sheet date.",
+        "We expect completion accounts.",
+    ),
+}
+"""Condition -> how a letter says that it is so, and that it is not."""
+
+
 def bid_letter(draft: Draft, bid: Row, fact_id: str, note: str = "") -> Prose:
     """A letter; the price and each condition are facts ``<fact_id>:price`` and the like."""
     setting, words, conditions = draft.setting, pack("spa")["bid"], json.loads(bid["conditions_json"])
-    rng = draft.rng(f"bid {bid['id']}")
-
-    def state(name: str, surface: str, value: Any, unit: str = "text", currency: str = "") -> str:
-        return draft.fact(
-            f"{fact_id}:{name}",
-            surface,
-            value,
-            unit,
-            subject=f"bid:{bid['bidder']}",
-            predicate=name,
-            currency=currency,
-            as_of=bid["date"],
-            known=bid["date"],
-            rows=(f"bid:{bid['id']}",),
-        )
-
-    price = state("price", setting.money(bid["price"]), bid["price"], "currency", bid["currency"])
+    rng, wording = draft.rng(f"bid {bid['id']}"), conditions["wording"]
     fill = {
         "bidder": bid["bidder"],
         "alias": bid["bidder_alias"],
         "target": draft.notes["deal"]["target"],
         "market": setting.trade["market"],
-        "price": price,
-    }
-    days = conditions["exclusivity_days"]
-    asked = (
-        state("exclusivity_days", f"{days} days", days, "days")
-        if days
-        else state("exclusivity_days", "do not ask for exclusivity", 0, "days")
-    )
-    wording = conditions["wording"]
-    yes = {
-        "antitrust": (
-            "We expect that clearance by competition authorities will be required.",
-            "No clearance by competition authorities is required.",
-        ),
-        "mac_clause": (
-            "The purchase agreement is to contain a material adverse change clause.",
-            "We do not require a material adverse change clause.",
-        ),
-        "management_rollover": (
-            "We expect senior management to reinvest part of its proceeds.",
-            "We do not expect management to reinvest.",
-        ),
-        "locked_box": (
-            "We are content with a locked box at the last balance sheet date.",
-            "We expect completion accounts.",
+        "price": _state(
+            draft, bid, fact_id, "price", setting.money(bid["price"]), bid["price"], "currency", bid["currency"]
         ),
     }
     blocks: list[Block] = [
@@ -170,42 +152,51 @@ def bid_letter(draft: Draft, bid: Row, fact_id: str, note: str = "") -> Prose:
         Paragraph(f"To {draft.roles['banker']['entity_id']}, {setting.day(bid['date'])}"),
         *([Paragraph(note)] if note else []),
         Paragraph(words["openings"][wording].format(**fill)),
-        *(
-            [Paragraph(f"{bid['bidder_alias']} is a wholly owned subsidiary of {bid['bidder']}.")]
-            if wording == 2
-            else []
-        ),
-        Heading("Price"),
-        Paragraph(words["price"][wording].format(**fill)),
-        Heading("Financing"),
-        Paragraph(state("financing", words["financing"][conditions["financing"]], conditions["financing"])),
-        Heading("Due diligence"),
-        Paragraph(
-            state("due_diligence", words["due_diligence"][conditions["due_diligence"]], conditions["due_diligence"])
-        ),
-        Heading("Conditions"),
-        *(
-            Paragraph(state(name, texts[0] if conditions[name] else texts[1], str(conditions[name]).lower()), "bullet")
-            for name, texts in yes.items()
-        ),
-        Paragraph(f"We ask for exclusivity for a period of {asked}." if days else f"We {asked}."),
-        Heading("About us"),
-        *(Paragraph(text.format(**fill)) for text in rng.sample(words["about"], 2)),
-        Paragraph(
-            f"This offer is valid until {setting.day(setting.today + timedelta(days=rng.randrange(20, 60)))}. It is"
-            " not binding, save for confidentiality."
-        ),
-        Paragraph(f"Signed for {bid['bidder']}: authorised signatory"),
     ]
+    if wording == 2:
+        blocks.append(Paragraph(f"{bid['bidder_alias']} is a wholly owned subsidiary of {bid['bidder']}."))
+    blocks += [Heading("Price"), Paragraph(words["price"][wording].format(**fill))]
+    blocks += _conditions(draft, bid, fact_id, conditions)
+    blocks += [Heading("About us"), *(Paragraph(text.format(**fill)) for text in rng.sample(words["about"], 2))]
+    until = setting.day(setting.today + timedelta(days=rng.randrange(20, 60)))
+    blocks.append(Paragraph(f"This offer is valid until {until}. It is not binding, save for confidentiality."))
+    blocks.append(Paragraph(f"Signed for {bid['bidder']}: authorised signatory"))
     if rng.random() < 0.5:
-        blocks.append(
-            Table(
-                (
-                    ("Sources", setting.currency),
-                    ("Equity", setting.number(bid["price"] * 0.55)),
-                    ("Debt", setting.number(bid["price"] * 0.45)),
-                ),
-                caption="Sources of funds, indicative",
-            )
-        )
+        shares = (("Equity", 0.55), ("Debt", 0.45))
+        rows = [("Sources", setting.currency), *((name, setting.number(bid["price"] * part)) for name, part in shares)]
+        blocks.append(Table(tuple(rows), caption="Sources of funds, indicative"))
     return Prose(tuple(blocks), f"Offer {bid['bidder']}", footer="Strictly confidential")
+
+
+def _conditions(draft: Draft, bid: Row, fact_id: str, conditions: dict[str, Any]) -> list[Block]:
+    words = pack("spa")["bid"]
+    blocks: list[Block] = []
+    for title, name in (("Financing", "financing"), ("Due diligence", "due_diligence")):
+        said = words[name][conditions[name]]
+        blocks += [Heading(title), Paragraph(_state(draft, bid, fact_id, name, said, conditions[name]))]
+    blocks.append(Heading("Conditions"))
+    for name, texts in CONDITIONS.items():
+        said = texts[0] if conditions[name] else texts[1]
+        blocks.append(Paragraph(_state(draft, bid, fact_id, name, said, str(conditions[name]).lower()), "bullet"))
+    days = conditions["exclusivity_days"]
+    said = f"{days} days" if days else "do not ask for exclusivity"
+    asked = _state(draft, bid, fact_id, "exclusivity_days", said, days, "days")
+    blocks.append(Paragraph(f"We ask for exclusivity for a period of {asked}." if days else f"We {asked}."))
+    return blocks
+
+
+def _state(
+    draft: Draft, bid: Row, fact_id: str, name: str, surface: str, value: Any, unit: str = "text", currency: str = ""
+) -> str:
+    return draft.fact(
+        f"{fact_id}:{name}",
+        surface,
+        value,
+        unit,
+        subject=f"bid:{bid['bidder']}",
+        predicate=name,
+        currency=currency,
+        as_of=bid["date"],
+        known=bid["date"],
+        rows=(f"bid:{bid['id']}",),
+    )

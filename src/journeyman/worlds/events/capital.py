@@ -7,6 +7,27 @@ from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.tables import sheet_of
 from journeyman.worlds.truth.store import Row
 
+THEMES = (
+    "the order book and the forecast for the quarter",
+    "the audit plan and the fee of the auditors",
+    "safety at work and two incidents without injury",
+    "the refinancing of leases",
+    "staff turnover",
+    "prices of {supply}",
+    "competition in {market}",
+    "the insurance renewal",
+    "progress of the new planning system",
+)
+"""What boards talk about."""
+
+RIGHTS = (
+    ("Order", "Higher seniority is paid first. Series B ranks before Series A, both before common shares."),
+    ("Preference", "The amount stated, once, in total for the class."),
+    ("Non-participating", "Takes the greater of its preference and what it would get if converted one to one."),
+    ("Participating", "Takes its preference and then shares with common as if converted, without a cap."),
+    ("Options", "Exercised when the value per share exceeds the strike; the strike is paid in cash at exit."),
+)
+
 
 def cap_table_confirmed(draft: Draft, event: Row) -> None:
     """The capitalisation as a workbook: holdings, options, and what each preferred class is owed first."""
@@ -54,19 +75,7 @@ def cap_table_confirmed(draft: Draft, event: Row) -> None:
         styles=("", "", "int", "int", "int"),
         widths=(30, 12, 14, 14, 18, 14, 18),
     )
-    notes = sheet_of(
-        "Rights",
-        ("Right", "Description"),
-        [
-            ("Order", "Higher seniority is paid first. Series B ranks before Series A, both before common shares."),
-            ("Preference", "The amount stated, once, in total for the class."),
-            ("Non-participating", "Takes the greater of its preference and what it would get if converted one to one."),
-            ("Participating", "Takes its preference and then shares with common as if converted, without a cap."),
-            ("Options", "Exercised when the value per share exceeds the strike; the strike is paid in cash at exit."),
-        ],
-        title="Rights of classes",
-        widths=(20, 90),
-    )
+    notes = sheet_of("Rights", ("Right", "Description"), RIGHTS, title="Rights of classes", widths=(20, 90))
     path = f"deals/{draft.setting.file_name('cap table')}.xlsx"
     draft.document(
         path,
@@ -190,18 +199,8 @@ def _minutes(draft: Draft, event: Row, entry: Row, holder: str, shares: int) -> 
     )
     who = draft.fact(f"resolution:{entry['reference']}:holder", holder, holder, "text", predicate="holder", **facts)
     present = [draft.roles[role] for role in ("ceo", "cfo", "gc", "secretary")]
-    themes = (
-        "the order book and the forecast for the quarter",
-        "the audit plan and the fee of the auditors",
-        "safety at work and two incidents without injury",
-        "the refinancing of leases",
-        "staff turnover",
-        f"prices of {rng.choice(setting.trade['supplies'])}",
-        f"competition in {setting.trade['market']}",
-        "the insurance renewal",
-        "progress of the new planning system",
-    )
-    first, second = rng.sample(themes, 2)
+    words = {"supply": rng.choice(setting.trade["supplies"]), "market": setting.trade["market"]}
+    first, second = (theme.format(**words) for theme in rng.sample(THEMES, 2))
     blocks: list[Block] = [
         Heading(f"Minutes of a meeting of the board of {setting.company}", 0),
         Paragraph(f"held on {setting.day(event['date'])} at {setting.city}"),

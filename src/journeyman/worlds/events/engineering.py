@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from random import Random
 
 from journeyman.worlds.content import Delimited, Text
 from journeyman.worlds.data import pack
@@ -40,6 +41,27 @@ def script_broken(draft: Draft, event: Row) -> None:
             author=author,
             subject="repo:report",
         )
+    _bookings(draft, rng, event)
+    _specification(draft, rng, event)
+    when = draft.setting.instant(event["date"], rng)
+    first = draft.say(
+        event["id"],
+        when,
+        "technology",
+        draft.roles["fpa"],
+        "The monthly report does not agree with our ledger since last week. Did anyone touch it?",
+    )
+    draft.say(
+        event["id"],
+        when + timedelta(minutes=12),
+        "technology",
+        draft.roles["data"],
+        "We tidied up the code. The rules are in the README, the report should follow them; I have not found it yet.",
+        first,
+    )
+
+
+def _bookings(draft: Draft, rng: Random, event: Row) -> None:
     rows = [("booking", "booked_on", "region", "kind", "status", "gross", "tax")]
     for number in range(1, NUM_BOOKINGS + 1):
         net = 10 * rng.randrange(20, 900)
@@ -56,10 +78,14 @@ def script_broken(draft: Draft, event: Row) -> None:
         Delimited(tuple(rows)),
         event["id"],
         day=event["date"],
-        author=author,
+        author=draft.roles["data"]["name"],
         subject="repo:report",
     )
     draft.notes["bookings"] = rows
+
+
+def _specification(draft: Draft, rng: Random, event: Row) -> None:
+    library = pack("reporting_repo")
     window = rng.choice((3, 5, 7, 10))
     draft.truth.add(
         "assumption",
@@ -77,23 +103,7 @@ def script_broken(draft: Draft, event: Row) -> None:
         ),
         event["id"],
         day=event["date"],
-        author=author,
-    )
-    when = draft.setting.instant(event["date"], rng)
-    first = draft.say(
-        event["id"],
-        when,
-        "technology",
-        draft.roles["fpa"],
-        "The monthly report does not agree with our ledger since last week. Did anyone touch it?",
-    )
-    draft.say(
-        event["id"],
-        when + timedelta(minutes=12),
-        "technology",
-        draft.roles["data"],
-        "We tidied up the code. The rules are in the README, the report should follow them; I have not found it yet.",
-        first,
+        author=draft.roles["data"]["name"],
     )
 
 

@@ -52,20 +52,25 @@ def interview_held(draft: Draft, event: Row) -> None:
         subject=f"interview:{interview['id']}",
     )
     if interview["id"] == "IV01":
-        table = (("Code", "Meaning"), *sorted(library["codes"].items()))
-        blocks = (
-            Heading("Code book", 0),
-            Paragraph(
-                "Every statement that fits a code gets it; a transcript may have"
-                " several codes. Quotes are given verbatim with their place."
-            ),
-            Table(table, widths=(2, 5)),
-        )
-        draft.document(
-            f"interviews/{draft.setting.file_name('code book')}.docx",
-            "code_book",
-            Prose(blocks, "Code book"),
-            event["id"],
-            day=event["date"],
-            author=draft.roles["consultant"]["name"],
-        )
+        _code_book(draft, event)
+
+
+def _code_book(draft: Draft, event: Row) -> None:
+    library = pack("interviews")
+    table = (("Code", "Meaning"), *sorted(library["codes"].items()))
+    blocks = (
+        Heading("Code book", 0),
+        Paragraph(
+            "Every statement that fits a code gets it; a transcript may have"
+            " several codes. Quotes are given verbatim with their place."
+        ),
+        Table(table, widths=(2, 5)),
+    )
+    draft.document(
+        f"interviews/{draft.setting.file_name('code book')}.docx",
+        "code_book",
+        Prose(blocks, "Code book"),
+        event["id"],
+        day=event["date"],
+        author=draft.roles["consultant"]["name"],
+    )

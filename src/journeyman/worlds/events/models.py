@@ -113,22 +113,7 @@ INPUTS = (
 
 def dcf_book(draft: Draft, given: dict[str, float], pasted: dict[int, float] | None = None) -> Book:
     """Sheets Inputs, DCF and Sensitivity; the grid of the last is left to be filled."""
-    inputs: dict[tuple[int, int], Cell] = {(0, 0): Cell("Assumptions", style="title")}
-    where = {}
-    for row, (name, label, style) in enumerate(INPUTS, start=2):
-        fact = f"dcf:{name}"
-        draft.fact(
-            fact,
-            "",
-            given[name],
-            "currency" if style == "input_int" else "ratio",
-            subject="model:dcf",
-            predicate=name,
-            currency=draft.setting.currency if style == "input_int" else "",
-            rows=(f"assumption:dcf:{name}",),
-        )
-        inputs[row, 0], inputs[row, 1] = Cell(label), Cell(given[name], style=style, fact=fact)
-        where[name] = f"Inputs!$B${row + 1}"
+    inputs, where = _dcf_inputs(draft, given)
     values, right = dcf_values(given, pasted), dcf_values(given)
     year = draft.setting.years[-1]
     cells = {(0, 0): Cell(f"Discounted cash flow, {draft.setting.currency}", style="title")}
@@ -161,6 +146,39 @@ def dcf_book(draft: Draft, given: dict[str, float], pasted: dict[int, float] | N
         draft.fact(f"dcf:{name}", "", right[name], "currency", subject="model:dcf", currency=draft.setting.currency)
         fact = f"dcf:{name}" if values[name] == right[name] else ""
         cells[row, 0], cells[row, 1] = Cell(label, style="bold"), Cell(values[name], text, "total", fact)
+    grid = _dcf_grid(given, rate, growth)
+    return Book(
+        (
+            Sheet("Inputs", inputs, (40, 18)),
+            Sheet("DCF", cells, (30, *(18.0,) * 5)),
+            Sheet("Sensitivity", grid, (14, *(18.0,) * 5)),
+        ),
+        "DCF model",
+    )
+
+
+def _dcf_inputs(draft: Draft, given: dict[str, float]) -> tuple[dict[tuple[int, int], Cell], dict[str, str]]:
+    """Cells of the inputs, and where each of them lies."""
+    inputs: dict[tuple[int, int], Cell] = {(0, 0): Cell("Assumptions", style="title")}
+    where = {}
+    for row, (name, label, style) in enumerate(INPUTS, start=2):
+        fact = f"dcf:{name}"
+        draft.fact(
+            fact,
+            "",
+            given[name],
+            "currency" if style == "input_int" else "ratio",
+            subject="model:dcf",
+            predicate=name,
+            currency=draft.setting.currency if style == "input_int" else "",
+            rows=(f"assumption:dcf:{name}",),
+        )
+        inputs[row, 0], inputs[row, 1] = Cell(label), Cell(given[name], style=style, fact=fact)
+        where[name] = f"Inputs!$B${row + 1}"
+    return inputs, where
+
+
+def _dcf_grid(given: dict[str, float], rate: str, growth: str) -> dict[tuple[int, int], Cell]:
     grid = {
         (0, 0): Cell("Enterprise value by WACC and terminal growth", style="title"),
         (1, 0): Cell(
@@ -171,14 +189,7 @@ def dcf_book(draft: Draft, given: dict[str, float], pasted: dict[int, float] | N
     for n, step in enumerate(GRID_RATES, start=1):
         grid[3, n] = Cell(given["terminal_growth"] + step, f"={growth}+{step}", "percent")
         grid[3 + n, 0] = Cell(given["wacc"] + step, f"={rate}+{step}", "percent")
-    return Book(
-        (
-            Sheet("Inputs", inputs, (40, 18)),
-            Sheet("DCF", cells, (30, *(18.0,) * 5)),
-            Sheet("Sensitivity", grid, (14, *(18.0,) * 5)),
-        ),
-        "DCF model",
-    )
+    return grid
 
 
 def debt_assumptions(draft: Draft) -> dict[str, float]:

@@ -59,6 +59,11 @@ def terms_agreed(draft: Draft, event: Row) -> None:
         version="signed",
         subject="deal:D1",
     )
+    _draft_agreement(draft, event)
+
+
+def _draft_agreement(draft: Draft, event: Row) -> None:
+    setting, terms = draft.setting, draft.notes["terms"]
     spa = f"deals/{setting.file_name('share purchase agreement', 'draft 1')}.docx"
     draft.document(
         spa,

@@ -131,7 +131,7 @@ def _comps(draft: Draft, rng: Random, start: date) -> None:
 
 def _capital(draft: Draft, rng: Random, start: date) -> None:
     """Share classes of the parent: common, preferred with preferences, options; every entry of the register."""
-    setting, firms = draft.setting, pack("firms")
+    firms = pack("firms")
     holders = rng.sample(firms["holders"][:3] + firms["holders"][5:], 4)
     founder = draft.roles["ceo"]["name"]
     worth = enterprise_value(draft)
@@ -165,8 +165,13 @@ def _capital(draft: Draft, rng: Random, start: date) -> None:
         row |= {"id": f"SC{number}", **{k: row.get(k) for k in ("strike", "preference", "participating", "seniority")}}
     draft.truth.add("security", rows, event=event, at=start.isoformat())
     draft.notes["securities"] = rows
+    _register(draft, rng, rows, event)
+
+
+def _register(draft: Draft, rng: Random, rows: list[dict[str, Any]], event: str) -> None:
+    """One or two issues for each holding."""
     entries: list[dict[str, Any]] = []
-    day = month_end(setting.months[0])
+    day = month_end(draft.setting.months[0])
     for row in rows:
         if row["share_class"] != "Option":
             parts = (
