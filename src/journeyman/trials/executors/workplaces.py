@@ -113,7 +113,9 @@ class TaskPlace:
             own = self.toolset(ticket.request, sandbox)
             tools = self._offer.around(own, ticket.request, ticket.attempt) if own is not None else None
             loop = self._loop(ticket, sandbox, tools)
-            return Desk(loop, sandbox, False, self.provider, LOGS, tools, lambda: facts_of(tools))
+            return Desk(
+                loop, sandbox, False, self.provider, logs_of(ticket.request.task), tools, lambda: facts_of(tools)
+            )
         except BaseException:
             if tools is not None:
                 tools.close()
@@ -179,7 +181,7 @@ class TaskPlace:
     def _spec(self, task: Task) -> SandboxSpec:
         mounts = [Mount(task.world.absolute(), "/ws", overlay=True)] if task.world.is_dir() else []
         mounts += self._apps(task)
-        env = {"LOGS_DIR": LOGS}
+        env = {"LOGS_DIR": logs_of(task)}
         if self._reads is not None:
             mounts.append(Mount(self._reads.directory, "/cache"))
             env["CACHE_DIR"] = "/cache"
@@ -204,6 +206,11 @@ def servers_named(spec: HarnessSpec) -> tuple[str, ...]:
 def code_tools(spec: HarnessSpec, sandbox: Sandbox) -> CodeTools:
     """The seven tools of a ``code`` harness, as its loop makes them itself."""
     return CodeTools(sandbox, root=str(spec.options.get("root", "/ws")), spill_directory=spec.spill_directory)
+
+
+def logs_of(task: Task) -> str:
+    """Directory above a task's deliverables: in the world where the task has them there, as tools write there."""
+    return "/ws" if any(one.source.rstrip("/") == "/ws/artifacts" for one in task.config.artifacts) else LOGS
 
 
 def task_place(**arguments: Any) -> WorkplaceRecipe:

@@ -1,0 +1,110 @@
+"""Office tasks built, judged and graded in real sandboxes: resumable, equal twice, stable, refused with evidence."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from journeyman.digest import directory_sha256
+from journeyman.errors import EnvironmentMissing, InputError
+from journeyman.sandbox import PROVIDERS
+from journeyman.tasks.artifacts import read_artifacts
+from journeyman.tasks.task import load_task
+from journeyman.tasks.verify import BatchVerifier, GradeItem, verify_in_sandbox
+from journeyman.tools.workbench import tools_environment
+from journeyman.trials.worldgates.building import Order, Outcome, build
+from journeyman.trials.worldgates.checking import check_build, table_lines
+from journeyman.worlds.stats import statistics_of
+from journeyman.worlds.verify import verifier_environment
+
+WAIVED = frozenset({"memory", "pids", "disk", "cpus"})
+ORDER = Order(7, 1, 2, "train", ("IB1", "S1"))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    try:
+        PROVIDERS["bwrap"]()
+    except EnvironmentMissing as missing:
+        pytest.skip(str(missing))
+    return build(ORDER, tmp_path_factory.mktemp("offices") / "out", waive=WAIVED)
+
+
+def tasks_of(built: Outcome) -> list[Path]:
+    return sorted((built.out / "tasks" / "train").iterdir())
+
+
+def test_what_was_built_passed_every_gate_and_can_be_read_by_anyone(built):
+    assert len(built.tasks) == 2
+    for path in tasks_of(built):
+        task = load_task(path)
+        report = json.loads((path / "tests" / "gates.json").read_text())
+        assert all(facts["passed"] for facts in report["gates"].values())
+        assert report["oracle_calls"] > 3
+        assert report["kill_rate"] >= 0.95
+        assert task.split == "train"
+        assert not any(name.startswith(("tests", "solution")) for name in task.files)
+    stats = statistics_of(built.out)
+    assert stats["ladder"]["all"]["oracle"] == 1.0
+    assert stats["ladder"]["all"]["no-op"] == 0.0
+
+
+def test_a_finished_build_is_found_and_another_order_is_refused(built):
+    before = {path.name: directory_sha256(path) for path in tasks_of(built)}
+    assert build(ORDER, built.out, waive=WAIVED).tasks == built.tasks
+    assert {path.name: directory_sha256(path) for path in tasks_of(built)} == before
+    with pytest.raises(InputError, match="another build"):
+        build(replace(ORDER, seed=8), built.out, waive=WAIVED)
+
+
+def test_harbors_way_of_grading_agrees_with_the_batch(built):
+    task = load_task(tasks_of(built)[0])
+    right = read_artifacts(task.path / "solution" / "deliverables")
+    environment = tools_environment(built.out / "environments")
+    provider = PROVIDERS["bwrap"]()
+    assert verify_in_sandbox(task, right, provider, environment, label="harbor-way", waive=WAIVED).reward == 1.0
+    wrong = dict.fromkeys(right, b"nothing of it")
+    assert verify_in_sandbox(task, wrong, provider, environment, label="harbor-way", waive=WAIVED).reward == 0.0
+
+
+def test_a_stopped_build_goes_on_with_the_world_it_was_in(built):
+    lost = next((built.out / "progress").iterdir())
+    kept, tasks = lost.read_bytes(), {path.name: directory_sha256(path) for path in tasks_of(built)}
+    lost.unlink()
+    build(ORDER, built.out, waive=WAIVED)
+    assert lost.read_bytes() == kept
+    assert {path.name: directory_sha256(path) for path in tasks_of(built)} == tasks
+
+
+@pytest.mark.slow
+def test_a_check_builds_again_and_finds_a_changed_task(built):
+    found = check_build(built.out, waive=WAIVED)
+    assert found.findings == ()
+    assert len(table_lines(found.table)) == 15
+    victim = tasks_of(built)[0] / "instruction.md"
+    kept = victim.read_text()
+    victim.write_text(f"{kept} ")
+    assert any("differs" in line for line in check_build(built.out, waive=WAIVED).findings)
+    victim.write_text(kept)
+
+
+@pytest.mark.slow
+def test_the_same_deliverables_get_the_same_verdicts_twenty_times_in_any_zone_and_locale(built, monkeypatch):
+    tasks = [load_task(path) for path in tasks_of(built)]
+    items = []
+    for task in tasks:
+        right = read_artifacts(task.path / "solution" / "deliverables")
+        items += [GradeItem("right", task, right), GradeItem("empty", task, dict.fromkeys(right, b""))]
+    seen = set()
+    for zone, locale in (("Asia/Kolkata", "de_DE.UTF-8"), ("America/New_York", "C")):
+        monkeypatch.setitem(os.environ, "TZ", zone)
+        monkeypatch.setitem(os.environ, "LC_ALL", locale)
+        environment = verifier_environment(built.out / "environments")
+        with BatchVerifier(PROVIDERS["bwrap"](), environment, "stable", waive=WAIVED, one_batch=True) as verifier:
+            for _ in range(10):
+                seen.add(json.dumps([verdict.to_dict() for verdict in verifier.grade(items)]))
+    assert len(seen) == 1
