@@ -1,6 +1,6 @@
 """The quickstart's tasks learned by journeyman and by TRL's GRPO trainer: same start, same trials per step, one run.
 
-    python benchmarks/learning.py --run DIR [--seeds 3] [--steps 14] [--tasks 32] [--json FILE] [--svg FILE]
+    python benchmarks/learning.py --run DIR [--seeds 3] [--first-seed 0] [--steps 14] [--json FILE] [--svg FILE]
 
 ``DIR`` is a quickstart run that has passed step 6; it is copied and left alone. From its warm start each side takes
 the same number of optimizer steps. In each step the policy of that side acts in the same tasks, 8 trials each, through
@@ -186,6 +186,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, required=True, help="directory of a finished quickstart")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=14)
     parser.add_argument("--tasks", type=int, default=32, help="tasks per step, 8 trials each")
     parser.add_argument("--micro-batch", type=int, default=16, help="rows per micro-batch of TRL")
@@ -197,10 +198,10 @@ def main() -> int:
         bench = open_bench(args.run, Path(scratch))
         usable = set((bench.run.load("selection") or {"usable": []})["usable"])
         tasks = [task for task in bench.workshop.tasks("train") if task.id in usable]
-        for seed in range(args.seeds):
+        for seed in range(args.first_seed, args.first_seed + args.seeds):
             job = job_of(bench.recipe, "learning", bench.model_path("warm_start"), tasks, args.steps)
             job = RlJob(**{**vars(job), "noise": (f"learning-{seed}",), "tasks_per_step": args.tasks})
-            if seed == 0:  # libraries, sandboxes and caches are there before anything counts
+            if seed == args.first_seed:  # libraries, sandboxes and caches are there before anything counts
                 sample(bench, RlJob(**{**vars(job), "noise": ("warm",), "tasks_per_step": 1}), 0, Meter())
             points += learn_ours(bench, job, seed, _say)
             points += learn_trl(bench, job, seed, args.micro_batch, _say)
