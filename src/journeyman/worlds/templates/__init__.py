@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from journeyman.worlds.template import Template
 from journeyman.worlds.templates.banking.ib1_ltm import IB1
+from journeyman.worlds.templates.banking.ib2_peers import IB2
 from journeyman.worlds.templates.code.c3_orders import C3
 from journeyman.worlds.templates.consulting.mc1_retention import MC1
+from journeyman.worlds.templates.consulting.mc3_spend import MC3
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
 from journeyman.worlds.templates.law.cl1_clauses import CL1
 from journeyman.worlds.templates.search.s1_amendment import S1
@@ -20,5 +22,7 @@ TEMPLATES: dict[str, Template] = {
     "S1": S1(),
     "C3": C3(),
     "IB12": IB12(),
+    "MC3": MC3(),
+    "IB2": IB2(),
 }
 """Id -> template, in the order in which a build takes them in turn."""

@@ -22,16 +22,15 @@ def sheet_rows(path: str, index: int = 0, *, formulas: bool = False) -> reading.
     rows: dict[int, list[Any]] = {}
     first, last = 1, 1
     while first <= last:
-        text = yield from reading.tab(
-            path, index, f"A{first}:{'AZ'}{first + ROWS_PER_LOOK - 1}" if first > 1 else "", formulas=formulas
-        )
+        cells = f"A{first}:AZ{first + ROWS_PER_LOOK - 1}" if first > 1 else ""
+        text = yield from reading.tab(path, index, cells, formulas=formulas)
         used = _USED.search(text)
         if used is None:
             raise Lost(f"no sheet {index} in {path}")
-        last = int(used[2]) if first == 1 else last
+        last = int(used[2])
         found = {int(match[1]): json.loads(match[2]) for match in _ROW.finditer(text)}
         rows |= found
-        first = max(found, default=first + ROWS_PER_LOOK - 1) + 1 if first == 1 else first + ROWS_PER_LOOK
+        first = max(found, default=first + ROWS_PER_LOOK - 1) + 1
     return rows
 
 
