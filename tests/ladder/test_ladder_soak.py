@@ -19,6 +19,8 @@ TRIALS = int(os.environ.get("JOURNEYMAN_SOAK_TRIALS", "2000"))
 GROUPS_PER_STEP, TRIALS_PER_GROUP = 5, 8
 KILL_EVERY_S = (4.0, 12.0)
 """Shortest and longest time between two kills."""
+PROGRESS_BYTES = 15_000
+"""Of finished trials between two kills: half a dozen of them."""
 SESSION = """
 import json, sys
 from journeyman.ladder.training.rl import run_rl
@@ -90,11 +92,15 @@ def test_a_soak_with_random_kills_accounts_for_every_group_at_every_step(prepare
 
 def _torment(trainer: subprocess.Popen, out: Path, rng: random.Random, killed: dict[str, int]) -> int:
     """Kill something of a session now and then, until it ends; its exit status."""
+    written = _journalled(out)
     while True:
         try:
             return trainer.wait(rng.uniform(*KILL_EVERY_S))
         except subprocess.TimeoutExpired:
             pass
+        if _journalled(out) - written < PROGRESS_BYTES:
+            continue  # on a busy machine nothing but starts would be killed
+        written = _journalled(out)
         family = _below(trainer.pid)
         engines = [pid for pid, words in family.items() if "site_process" in words]
         trials = [pid for pid, words in family.items() if "supervisor" in words and _parent(pid) in family]
@@ -109,6 +115,12 @@ def _torment(trainer: subprocess.Popen, out: Path, rng: random.Random, killed: d
                 os.kill(rng.choice(victims), signal.SIGKILL)
             except ProcessLookupError:
                 killed[kind] -= 1
+
+
+def _journalled(out: Path) -> int:
+    """Bytes of the journal ever written, roughly: segments have growing numbers."""
+    found = [(int(path.stem.partition("-")[2]), path.stat().st_size) for path in out.glob("journal/journal-*.bin")]
+    return sum(size for _, size in found) + 10 * PROGRESS_BYTES * max((number for number, _ in found), default=0)
 
 
 def _below(root: int) -> dict[int, str]:

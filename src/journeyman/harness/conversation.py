@@ -91,7 +91,8 @@ class Conversation:
         Raises:
             SystemFault: a tool's machinery broke; the trial has no verdict then.
         """
-        self.context.append_sampled(result.ids, result.logprobs, result.version)
+        versions = [span.version for span in result.spans for _ in range(span.start, span.end)]
+        self.context.append_sampled(result.ids, result.logprobs, versions or result.version)
         cut = result.finish == "length"
         parsed = parse_turn(result.ids, self.tokenizer, self._schemas(), truncated=cut)
         calls, texts = self._execute(parsed.calls)
