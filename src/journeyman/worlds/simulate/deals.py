@@ -112,7 +112,7 @@ def _comps(draft: Draft, rng: Random, start: date) -> None:
         rows.append(
             {
                 "id": f"PC{number}",
-                "name": f"{stem} {rng.choice(('plc', 'SE', 'Inc.', 'AG', 'NV'))}",
+                "name": f"{stem} {rng.choice(('plc', 'SE', 'Inc', 'AG', 'NV'))}",
                 "currency": currency,
                 "fiscal_year_end": 12,
                 "revenue": revenue,

@@ -31,6 +31,8 @@ RATES = {"USD": 1.0, "EUR": 1.09, "GBP": 1.27, "CHF": 1.12, "SEK": 0.096}
 """Dollars per unit, where the walks begin."""
 OVERHEADS = {"6100": 0.035, "6200": 0.030, "6300": 0.012, "6400": 0.008, "6500": 0.022, "6600": 0.006, "6900": 0.010}
 ENTITIES = ("G", "S1", "S2")
+PAYROLL, FULL_MARGIN = 0.34, 0.55
+"""Payroll as a share of gross profit; the gross margin at which overheads reach their full share of revenue."""
 
 
 def simulate_ledger(draft: Draft) -> None:
@@ -98,7 +100,7 @@ class _Books:
 def _books(draft: Draft, rng: Random, entity: str, currency: str, opened: str) -> None:
     books, setting, months = _Books(entity, currency), draft.setting, draft.setting.months
     scale = _monthly_scale(draft, rng, entity)
-    _open(books, rng, months[0], scale[months[0]], opened)
+    _open(books, rng, months[0], scale[months[0]], opened, setting.trade["gross_margin"])
     addbacks = _addback_months(draft, rng) if entity == "G" else {}
     for month in months:
         day = month_end(month).isoformat()
@@ -130,12 +132,15 @@ def _monthly_scale(draft: Draft, rng: Random, entity: str) -> dict[int, float]:
     }  # fmt: skip
 
 
-def _open(books: _Books, rng: Random, month: int, scale: float, event: str) -> None:
+def _open(books: _Books, rng: Random, month: int, scale: float, event: str, margin: float) -> None:
+    """Debt is a multiple of what the entity can be expected to earn in a year."""
     k = round(scale)
-    pairs = [("1000", 3 * k), ("1100", round(1.6 * k)), ("1200", round(0.9 * k)), ("1300", round(0.2 * k)),
+    earned = 12 * scale * (margin * (1 - PAYROLL) - sum(OVERHEADS.values()) * min(1.0, margin / FULL_MARGIN))
+    pairs = [("1000", round(1.6 * k)), ("1100", round(1.6 * k)), ("1200", round(0.9 * k)), ("1300", round(0.2 * k)),
              ("1500", 9 * k), ("1590", -3 * k), ("1600", 4 * k), ("2000", -round(1.1 * k)), ("2100", -round(0.5 * k)),
-             ("2150", -round(0.6 * k)), ("2500", -round(rng.uniform(5.5, 8) * k)), ("2510", -round(0.8 * k)),
-             ("2520", -round(1.2 * k)), ("3000", -round(1.5 * k))]  # fmt: skip
+             ("2150", -round(0.6 * k)), ("2500", -round(rng.uniform(2.6, 4.4) * earned)),
+             ("2510", -round(0.3 * earned)),
+             ("2520", -round(0.4 * earned)), ("3000", -round(1.5 * k))]  # fmt: skip
     rest = -sum(amount for _, amount in pairs)
     day = month_start(month).isoformat()
     books.post(
@@ -174,12 +179,12 @@ def _trade(draft: Draft, books: _Books, rng: Random, month: int, day: str, event
 
 def _overheads(draft: Draft, books: _Books, rng: Random, month: int, day: str, event: str, scale: float) -> None:
     label, margin = draft.setting.label(month), draft.setting.trade["gross_margin"]
-    pay = round(scale * (margin * 0.45) * rng.uniform(0.97, 1.03))
+    pay = round(scale * (margin * PAYROLL) * rng.uniform(0.97, 1.03))
     books.post("pay", month, day, f"Payroll {label}", event,
                [("6000", pay, f"Payroll {label}"), ("1000", -round(0.82 * pay), "Net wages"),
                 ("2100", -(pay - round(0.82 * pay)), "Payroll taxes accrued")])  # fmt: skip
     names = {code: name for code, name, _ in ACCOUNTS}
-    room = min(1.0, margin / 0.36)
+    room = min(1.0, margin / FULL_MARGIN)
     costs = [(code, round(scale * share * room * rng.uniform(0.85, 1.15))) for code, share in OVERHEADS.items()]
     books.post("over", month, day, f"Overheads {label}", event,
                [*((code, amount, f"{names[code]} {label}") for code, amount in costs),
@@ -203,12 +208,15 @@ def _money(books: _Books, rng: Random, month: int, day: str, event: str) -> None
     interest = round(-books.balance.get("2500", 0) * 0.062 / 12)
     capex = round(-books.balance.get("2500", 0) * rng.uniform(0.006, 0.011))
     repay = round(-books.balance.get("2500", 0) * 0.02) if month % 3 == 2 else 0
+    excess = books.balance.get("1000", 0) - round(1.2 * books.balance.get("1100", 0))
+    paid_out = max(0, excess) if month % 6 == 5 else 0
     profit_tax = round(0.22 * max(0, books.balance.get("1100", 0)) * 0.05)
     books.post("fund", month, day, "Financing, capital expenditure and tax", event,
                [("8000", interest, "Interest on term loan"), ("1500", capex, "Capital expenditure"),
                 ("2500", repay, "Scheduled repayment"), ("9000", profit_tax, "Income tax accrued"),
                 ("2300", -profit_tax, "Income tax accrued"),
-                ("1000", -(interest + capex + repay), "Bank movements")])  # fmt: skip
+                ("3100", paid_out, "Dividend"),
+                ("1000", -(interest + capex + repay + paid_out), "Bank movements")])  # fmt: skip
 
 
 ONE_OFFS = (

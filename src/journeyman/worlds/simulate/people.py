@@ -104,7 +104,7 @@ def _entities(draft: Draft, event: str, start: date) -> None:
 
 
 def _word(currency: str) -> str:
-    return {"USD": "North America Inc.", "GBP": "United Kingdom Ltd", "EUR": "Continental GmbH"}[currency]
+    return {"USD": "North America Inc", "GBP": "United Kingdom Ltd", "EUR": "Continental GmbH"}[currency]
 
 
 def _names(rng: Random, place: str) -> list[tuple[str, str]]:

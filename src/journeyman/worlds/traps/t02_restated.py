@@ -11,67 +11,54 @@ from journeyman.worlds.simulate.calendars import month_end
 from journeyman.worlds.simulate.figures import Figures, labels
 from journeyman.worlds.traps.operator import Operator
 
+MONTH, DAYS = 4, 120
+"""The month of the fiscal year that is wrong, from 0; days after the year's end on which it is found."""
+
 
 def apply(draft: Draft, rng: Random) -> list[Planted]:
-    """Revenue of the fiscal year before the last is reversed in part, found while the last year was closed."""
-    setting = draft.setting
-    year = setting.years[-2]
-    last = setting.year_months(year)[-1]
-    found = month_end(setting.year_months(year + 1)[-1]) + timedelta(days=30)
-    months = labels(draft, setting.year_months(year))
-    group = setting.currency
-    before = Figures(draft.truth, group, found.isoformat()).income(months)
-    amount = 1000 * round(before.revenue * rng.uniform(0.01, 0.03) / 1000)
+    """Revenue of the first half of the last fiscal year is reversed in part, found after the year was reported."""
+    setting, group = draft.setting, draft.setting.currency
+    year = setting.years[-1]
+    months = setting.year_months(year)
+    found = (month_end(months[-1]) + timedelta(days=DAYS)).isoformat()
+    periods = {f"FY{year}": labels(draft, months), f"H1 FY{year}": labels(draft, months[:6])}
+    before = Figures(draft.truth, group, found)
+    amount = 1000 * round(before.income(periods[f"FY{year}"]).revenue * rng.uniform(0.006, 0.015) / 1000)
     event = draft.event("restatement", found, f"FY{year} restated", year=year)
-    day, journal = month_end(last).isoformat(), f"J-G-{last // 12}-{last % 12 + 1:02d}-restated"
-    draft.truth.add(
-        "journal",
+    _reverse(draft, months[MONTH], amount, event, found)
+    after = Figures(draft.truth, group, found)
+    planted = []
+    for period, span in periods.items():
+        for item in ("revenue", "ebitda"):
+            site = f"income:group:{period}:{item}"
+            wrong, right = (int(getattr(one.income(span), item)) for one in (before, after))
+            planted.append(Planted("T2", site, (f"{site}:restated",), {item: wrong}, {item: right}, (site,)))
+    return [*planted, _key_figure(draft, rng)]
+
+
+def _reverse(draft: Draft, month: int, amount: int, event: str, found: str) -> None:
+    """The journal that corrects the books, valid then and known now."""
+    day, group = month_end(month).isoformat(), draft.setting.currency
+    journal = f"J-G-{draft.setting.label(month)}-restated"
+    memo = "Restatement: control had not passed"
+    row = {"id": journal, "entity_id": "G", "date": day, "memo": memo, "currency": group, "kind": "restated"}
+    draft.truth.add("journal", row, event=event, at=day, known=found)
+    lines = [("4030", amount, 0), ("2150", 0, amount)]
+    rows = [
         {
-            "id": journal,
-            "entity_id": "G",
-            "date": day,
-            "memo": f"Restatement of FY{year}",
+            "id": f"{journal}/{n}",
+            "journal_id": journal,
+            "account_id": account,
+            "dr": dr,
+            "cr": cr,
+            "text": memo,
             "currency": group,
-            "kind": "restated",
-        },
-        event=event,
-        at=day,
-        known=found.isoformat(),
-    )
-    lines = [("4030", amount, 0, "Revenue reversed: control had not passed"), ("2150", 0, amount, "Deferred income")]
-    draft.truth.add(
-        "journal_line",
-        [
-            {
-                "id": f"{journal}/{n}",
-                "journal_id": journal,
-                "account_id": account,
-                "dr": dr,
-                "cr": cr,
-                "text": text,
-                "currency": group,
-            }
-            for n, (account, dr, cr, text) in enumerate(lines, start=1)
-        ],
-        event=event,
-        at=day,
-        known=found.isoformat(),
-    )
+        }
+        for n, (account, dr, cr) in enumerate(lines, start=1)
+    ]
+    draft.truth.add("journal_line", rows, event=event, at=day, known=found)
     draft.notes.pop("figures", None)
     draft.notes.pop("ledger", None)
-    after = Figures(draft.truth, group, found.isoformat()).income(months)
-    site = f"income:group:FY{year}"
-    return [
-        Planted(
-            "T2",
-            f"{site}:{item}",
-            (f"{site}:{item}:restated",),
-            {item: int(getattr(before, item))},
-            {item: int(getattr(after, item))},
-            (f"{site}:{item}",),
-        )
-        for item in ("revenue", "ebitda")
-    ] + [_key_figure(draft, rng)]
 
 
 def _key_figure(draft: Draft, rng: Random) -> Planted:
