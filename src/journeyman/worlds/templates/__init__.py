@@ -8,12 +8,19 @@ from __future__ import annotations
 from journeyman.worlds.template import Template
 from journeyman.worlds.templates.banking.ib1_ltm import IB1
 from journeyman.worlds.templates.banking.ib2_peers import IB2
+from journeyman.worlds.templates.banking.ib4_equity import IB4
 from journeyman.worlds.templates.code.c3_orders import C3
 from journeyman.worlds.templates.consulting.mc1_retention import MC1
 from journeyman.worlds.templates.consulting.mc3_spend import MC3
+from journeyman.worlds.templates.consulting.mc4_spans import MC4
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
 from journeyman.worlds.templates.law.cl1_clauses import CL1
+from journeyman.worlds.templates.law.cl2_consents import CL2
+from journeyman.worlds.templates.law.cl4_terms import CL4
+from journeyman.worlds.templates.law.cl5_deadline import CL5
+from journeyman.worlds.templates.law.cl9_register import CL9
 from journeyman.worlds.templates.search.s1_amendment import S1
+from journeyman.worlds.templates.search.s3_absent import S3
 
 TEMPLATES: dict[str, Template] = {
     "IB1": IB1(),
@@ -24,5 +31,12 @@ TEMPLATES: dict[str, Template] = {
     "IB12": IB12(),
     "MC3": MC3(),
     "IB2": IB2(),
+    "MC4": MC4(),
+    "S3": S3(),
+    "CL2": CL2(),
+    "CL9": CL9(),
+    "CL4": CL4(),
+    "CL5": CL5(),
+    "IB4": IB4(),
 }
 """Id -> template, in the order in which a build takes them in turn."""
