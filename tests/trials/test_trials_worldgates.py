@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,6 +73,15 @@ def test_harbors_way_of_grading_agrees_with_the_batch(built):
     assert verify_in_sandbox(task, wrong, provider, environment, label="harbor-way", waive=WAIVED).reward == 0.0
 
 
+def test_an_environment_that_knows_nothing_of_worlds_grades_with_the_tasks_own_program(built):
+    tasks = [load_task(path) for path in tasks_of(built)]
+    environment = tools_environment(built.out / "environments")
+    assert not (environment.path / "lib" / "worldverify").exists()
+    items = [GradeItem(task.id, task, read_artifacts(task.path / "solution" / "deliverables")) for task in tasks]
+    with BatchVerifier(PROVIDERS["bwrap"](), environment, "own-program", waive=WAIVED) as verifier:
+        assert [verdict.reward for verdict in verifier.grade(items)] == [1.0, 1.0]
+
+
 def test_a_stopped_build_goes_on_with_the_world_it_was_in(built):
     lost = next((built.out / "progress").iterdir())
     kept, tasks = lost.read_bytes(), {path.name: directory_sha256(path) for path in tasks_of(built)}
@@ -78,6 +89,31 @@ def test_a_stopped_build_goes_on_with_the_world_it_was_in(built):
     build(ORDER, built.out, waive=WAIVED)
     assert lost.read_bytes() == kept
     assert {path.name: directory_sha256(path) for path in tasks_of(built)} == tasks
+
+
+@pytest.mark.slow
+def test_two_builds_in_other_processes_zones_and_hash_seeds_are_equal_byte_for_byte(tmp_path):
+    digests = set()
+    for number, (zone, seed) in enumerate((("Asia/Kolkata", "1"), ("America/New_York", "77"))):
+        out = tmp_path / str(number)
+        words = [
+            "worlds",
+            "build",
+            "--seed",
+            "7",
+            "--worlds",
+            "1",
+            "--tasks",
+            "6",
+            "--gates",
+            "static",
+            "--out",
+            str(out),
+        ]
+        env = {**os.environ, "TZ": zone, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-m", "journeyman.cli.main", *words], env=env, check=True, timeout=900)
+        digests.add((directory_sha256(out / "tasks"), directory_sha256(out / "layers")))
+    assert len(digests) == 1
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def show(task: Path, as_json: bool) -> int:
         click.echo(f"{check['kind']}\t{check['id']}\t{check['fn']}\tweight {check['weight']}, {check['nodes']} nodes")
     for control in origin["controls"]:
         click.echo(f"control\t{control['name']}\tfails {control['fails']}")
-    for gate, facts in report["gates"].items():
+    for gate, facts in sorted(report["gates"].items(), key=lambda row: int(row[0][1:])):
         click.echo(f"{gate}\t{'passed' if facts['passed'] else 'FAILED'}\t{facts['cases']} deliverables")
     click.echo(f"ladder: {_flat(report['ladder'])}; oracle calls: {report['oracle_calls']}")
     click.echo(f"{origin['template']} in {task.parent.name}, traps {', '.join(origin['traps']) or 'none'}: {task}")

@@ -17,6 +17,8 @@ from journeyman.tasks.oracle import Proof
 from journeyman.tasks.oracle import prove as prove_one
 from journeyman.tasks.steps import load_any
 from journeyman.tasks.task import Task
+from journeyman.tools.workbench import tools_environment
+from journeyman.worlds.verify.program import ARCHIVE
 
 LABEL = "worlds-check"
 
@@ -64,7 +66,8 @@ def prove_imported(paths: Sequence[Path], waive: frozenset[str]) -> dict[Path, P
     loaded = [load_any(path) for path in paths]
     with scratch(LABEL) as place:
         run = RunDirectory(place, QuickstartRecipe(out=place), owner=False)
-        environment = Workshop(run, tier, LABEL).environment
+        is_office = any((path / "tests" / ARCHIVE).is_file() for path in paths)  # its checks read office files
+        environment = tools_environment(place / "tools") if is_office else Workshop(run, tier, LABEL).environment
         return {
             task.path: prove_one(task, tier.provider, environment, label=LABEL, waive=tier.waive) for task in loaded
         }

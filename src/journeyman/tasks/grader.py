@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from journeyman.digest import sha256
+from journeyman.digest import sha256, sha256_file
 from journeyman.sandbox.protocol import AGENT_ROOT, AgentEnvironment, Mount, SandboxSpec
 
 GRADER_SOURCE = Path(__file__).parent / "inside" / "grade.py"
@@ -42,6 +42,14 @@ def add_check(room: Path, source: bytes) -> str:
     if not path.exists():
         path.write_bytes(source)
     return digest
+
+
+def add_archives(room: Path, tests: Path) -> None:
+    """Put the programs that checks import (``tests/*.zip``) beside them, each under its digest: ``<sha256>.zip``."""
+    for source in sorted(tests.glob("*.zip")):
+        path = room / "checks" / f"{sha256_file(source)}.zip"
+        if not path.exists():
+            path.write_bytes(source.read_bytes())
 
 
 def grader_spec(

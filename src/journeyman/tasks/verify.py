@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 from journeyman.sandbox.errors import (
@@ -33,7 +34,7 @@ from journeyman.tasks.errors import (
     VerifierTimeout,
 )
 from journeyman.tasks.frames import decode_answer, encode_frame
-from journeyman.tasks.grader import CALL_SLACK_S, add_check, grader_spec, prepare_room
+from journeyman.tasks.grader import CALL_SLACK_S, add_archives, add_check, grader_spec, prepare_room
 from journeyman.tasks.harbor import FRESH_TRIES, verify_in_sandbox
 from journeyman.tasks.judge import Judge, verify_by_rubric
 from journeyman.tasks.task import Task
@@ -89,6 +90,7 @@ class BatchVerifier:
         self.provider, self.environment, self.label, self.waive = provider, environment, label, waive
         self._one_batch = one_batch
         self._loaded: set[str] = set()
+        self._archived: set[Path] = set()
         self._longest_s = 0.0
         self._sandbox: Sandbox | None = None
         self._leaks: list[SandboxLeak] = []
@@ -151,6 +153,9 @@ class BatchVerifier:
             return self._by_script(item)
         try:
             source, truth = check.read_bytes(), (task.tests / "truth.json").read_bytes()
+            if task.tests not in self._archived:
+                add_archives(self._room, task.tests)
+                self._archived.add(task.tests)
         except OSError as error:
             return verifier_error(VerifierMissing(f"{error.filename}: {error.strerror}"))
         digest = add_check(self._room, source)

@@ -17,7 +17,7 @@ from journeyman.tasks.task_toml import SCHEMA_VERSION
 from journeyman.tasks.toml_text import to_toml
 from journeyman.worlds.office import Office
 from journeyman.worlds.template import FOLDER, Bound, Template
-from journeyman.worlds.verify import CHECK_SOURCE, program_archive, truth_of
+from journeyman.worlds.verify import check_source, program_archive, truth_of
 from journeyman.worlds.verify.program import ARCHIVE, DISTRIBUTIONS, TEST_SCRIPT
 
 VERIFIER_TIMEOUT_S, AGENT_TIMEOUT_S, BUILD_TIMEOUT_S = 60.0, 3600.0, 900.0
@@ -96,7 +96,7 @@ def write_task(
         "solution/solve.sh": SOLUTION.encode(),
         **{f"solution/deliverables/{name}": data for name, data in right.items()},
         "tests/test.sh": TEST_SCRIPT.encode(),
-        "tests/check.py": CHECK_SOURCE,
+        "tests/check.py": check_source(),
         "tests/truth.json": truth_of(bound.checks, originals, office.canary),
         "tests/provenance.json": canonical_json(provenance(office, bound, origin)),
     }

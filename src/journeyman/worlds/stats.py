@@ -14,6 +14,8 @@ from typing import Any
 from journeyman.errors import InputError
 from journeyman.worlds.curriculum import bucket_of
 from journeyman.worlds.dedupe import distinct_share
+from journeyman.worlds.gates import GATES
+from journeyman.worlds.gates.g12_ladder import RUNGS
 from journeyman.worlds.template import Template
 
 SHINGLE = 6
@@ -61,7 +63,7 @@ def gate_rows(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]
             row["tasks"] += facts["cases"] > 0
             row["deliverables"] += facts["cases"]
             row["failed"] += not facts["passed"]
-    return rows
+    return {gate: rows[gate] for gate in GATES if gate in rows}
 
 
 def template_costs(templates: Mapping[str, Template] | None = None) -> dict[str, dict[str, Any]]:
@@ -144,7 +146,7 @@ def _ladder(tasks: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
             groups[task["template"]].append(task["ladder"])
             groups["all"].append(task["ladder"])
     return {
-        name: {rung: round(statistics.fmean(one[rung] or 0.0 for one in members), 4) for rung in members[0]}
+        name: {rung: round(statistics.fmean(one.get(rung) or 0.0 for one in members), 4) for rung in RUNGS}
         for name, members in sorted(groups.items())
     }
 

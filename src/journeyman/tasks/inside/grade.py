@@ -41,7 +41,8 @@ class OutOfTime(BaseException):
 def load_checks(directory: Path) -> dict[str, CodeType | str]:
     """Code, or the error text, of each ``<sha256>.py``; modules they import are loaded once for all children.
 
-    A check that says ``PRELOAD = "module"`` has that module of the verifier's environment loaded as well.
+    A check that says ``PRELOAD = "module"`` has that module loaded as well, from the verifier's environment or from the
+    archives (``<sha256>.zip``) that tasks brought along.
     """
     checks: dict[str, CodeType | str] = {}
     for path in sorted(directory.glob("*.py")):
@@ -64,8 +65,8 @@ def preload(node: ast.stmt) -> None:
     elif isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif (wanted := declared(node)) is not None:
-        if LIBRARY not in sys.path:
-            sys.path.append(LIBRARY)
+        archives = [str(path) for path in sorted((Path(__file__).parent / "checks").glob("*.zip"))]
+        sys.path += [path for path in (LIBRARY, *archives) if path not in sys.path]
         with contextlib.suppress(ImportError):
             importlib.import_module(wanted)
     for name in names:

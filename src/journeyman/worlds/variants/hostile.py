@@ -37,7 +37,7 @@ def _bomb_of(suffix: str) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
-        archive.writestr("xl/workbook.xml", b"\0" * 40_000_000)
+        archive.writestr("xl/workbook.xml", b"\0" * 8_000_000)
     return made.getvalue()
 
 

@@ -1,6 +1,6 @@
 """The verifier's program as it is shipped: one check source for every task, an archive beside it, an environment.
 
-``CHECK_SOURCE`` is the same for all tasks, so a batch shares one warm sandbox. It finds ``worldverify`` and
+``check_source`` is the same for all tasks, so a batch shares one warm sandbox. It finds ``worldverify`` and
 ``officedocs`` in the verifier's environment, where the server has loaded them before the first fork, or in
 ``verifier.zip`` beside itself, where Harbor runs it.
 """
@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import journeyman.documents
+from journeyman.digest import sha256
 from journeyman.documents.commands import PACKAGE
 from journeyman.sandbox.environment import build_environment
 from journeyman.sandbox.protocol import AgentEnvironment
@@ -39,7 +40,7 @@ DISTRIBUTIONS: tuple[str, ...] = (
 )
 """What reading deliverables needs; nothing that writes."""
 
-CHECK_SOURCE = b'''\
+_CHECK = '''\
 """Grades a deliverable by the checks in truth.json; the program lies in the environment, or in verifier.zip here."""
 
 import json
@@ -48,7 +49,8 @@ import sys
 
 PRELOAD = "worldverify.warm"
 HERE = os.environ.get("TESTS_DIR", "/tests")
-sys.path[:0] = [path for path in ("/opt/agent/lib", HERE + "/verifier.zip") if path not in sys.path]
+ARCHIVES = ("/opt/agent/lib", "/opt/grader/checks/@ARCHIVE@.zip", HERE + "/verifier.zip")
+sys.path[:0] = [path for path in ARCHIVES if path not in sys.path]
 
 from worldverify import MalformedDeliverable, grade  # noqa: E402
 
@@ -111,3 +113,9 @@ def verifier_environment(root: Path) -> AgentEnvironment:
         EnvironmentMissing: a distribution is not installed.
     """
     return build_environment(root, distributions=DISTRIBUTIONS, packages=SOURCES)
+
+
+@cache
+def check_source() -> bytes:
+    """``tests/check.py``; it names the archive that it was made for."""
+    return _CHECK.replace("@ARCHIVE@", sha256(program_archive())).encode()
