@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,11 @@ import pytest
 from ladder_training_setup import plan_of, small_policy, spec_of, without_times
 
 from journeyman.digest import sha256_file
+from journeyman.engines.errors import EngineError
 from journeyman.ladder.training.evaluating import SideEvaluator
 from journeyman.ladder.training.open_site import open_site
 from journeyman.ladder.training.remote import RemoteSite
+from journeyman.ladder.training.weights import PREFIX, SHARED, WeightBox, checked, sweep
 from journeyman.ladder.workshop import Workshop
 from journeyman.train.backends.torch import TorchTrainer
 from journeyman.train.loop.asynchronous import AsyncLoop
@@ -120,7 +123,7 @@ def test_an_asynchronous_run_trains_within_the_bound_with_the_engine_killed_on_t
     lost = {k: v for k, v in result.counts.items() if "dropped" in k}
     assert not lost, "hold loses nothing"
     assert (tmp_path / "metrics.jsonl").read_text().count("\n") == 4
-    assert not list(Path("/dev/shm").glob(f"journeyman-rl-{os.getpid()}-*")) if Path("/dev/shm").is_dir() else True
+    assert not list(SHARED.glob(f"{PREFIX}rl-{os.getpid()}-*")), "nothing stays in shared memory"
 
 
 @pytest.mark.thorough
@@ -207,6 +210,23 @@ def test_frozen_weights_are_measured_beside_training_and_the_best_checkpoint_is_
     assert all(found.trials == 4 and found.k == 2 for found in result.evaluations)
     lines = [json.loads(line) for line in (root / "metrics.jsonl").read_text().splitlines()]
     assert sum("dev/mean_reward" in line for line in lines) == len(result.evaluations)
+
+
+def test_weights_that_are_not_what_was_written_are_refused_and_boxes_of_dead_processes_are_removed(policy, tmp_path):
+    box = WeightBox("test")
+    path = box.put(TorchTrainer(load_model(policy)).model.state_dict(), 7)
+    assert checked(path, 7) == path
+    with pytest.raises(EngineError, match="not what was written"):
+        checked(path, 8)
+    (path / "model.safetensors").write_bytes((path / "model.safetensors").read_bytes()[:-1] + b"x")
+    with pytest.raises(EngineError, match="not what was written"):
+        checked(path, 7)
+    box.close()
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for owner in (ended.pid, os.getpid()):
+        (tmp_path / f"{PREFIX}a-b-{owner}-xyz").mkdir()
+    assert [p.name for p in sweep(tmp_path)] == [f"{PREFIX}a-b-{ended.pid}-xyz"]
 
 
 def test_a_torn_record_at_the_end_of_the_journal_is_ignored_and_written_over(tmp_path):

@@ -19,6 +19,7 @@ from journeyman.engines.errors import EngineError
 SHARED = Path("/dev/shm")
 """Where Linux keeps files in memory; elsewhere the temporary directory serves."""
 
+PREFIX = "journeyman-weights-"
 FILE, FACTS = "model.safetensors", "weights.json"
 
 
@@ -30,8 +31,9 @@ class WeightBox:
     """
 
     def __init__(self, name: str) -> None:
-        root = SHARED if os.access(SHARED, os.W_OK) else None
-        self.directory = Path(tempfile.mkdtemp(prefix=f"journeyman-{name}-{os.getpid()}-", dir=root))
+        root = SHARED if os.access(SHARED, os.W_OK) else Path(tempfile.gettempdir())
+        sweep(root)
+        self.directory = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-{os.getpid()}-", dir=root))
 
     def put(self, state: Any, version: int) -> Path:
         """Write a state (name -> tensor); returns its directory. Older ones stay until ``keep_only``."""
@@ -64,6 +66,27 @@ class WeightBox:
     def close(self) -> None:
         """Remove everything. Idempotent."""
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def sweep(root: Path) -> list[Path]:
+    """Remove the boxes of processes that are gone, killed ones left theirs; returns what was removed."""
+    gone = []
+    for box in root.glob(f"{PREFIX}*"):
+        owner = box.name.rsplit("-", 2)[-2]
+        if owner.isdigit() and not _is_alive(int(owner)):
+            shutil.rmtree(box, ignore_errors=True)
+            gone.append(box)
+    return gone
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def checked(path: Path, version: int) -> Path:
