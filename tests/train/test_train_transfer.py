@@ -53,7 +53,7 @@ def far(models):
     process.join(20)
 
 
-@pytest.mark.parametrize(("version", "way"), enumerate(WAYS, start=1))
+@pytest.mark.parametrize(("version", "way"), list(enumerate(WAYS, start=1)))
 def test_an_engine_in_another_process_serves_what_was_pushed(models, far, version, way):
     path, state = models
     moved = {name: tensor + 0.01 * version for name, tensor in state.items()}

@@ -4,7 +4,7 @@ Promise: the weights come from and go to a Hugging Face directory, whatever the 
 those of every other back-end. Gradients are summed and the optimizer is ours too, its moments on the GPU or in CPU
 memory (``layout.offload``).
 
-Runs on CPU processes (gloo) with the two changes of ``model.prepare``; context parallel needs Transformer Engine on
-GPUs. Modules: ``names`` (tensors from and to the checkpoint), ``model`` (building it), ``slices`` (its inputs),
+Runs on CPU processes (gloo) with the changes of ``model.prepare``; context and pipeline parallel need GPUs.
+Modules: ``names`` (tensors from and to the checkpoint), ``model`` (building it), ``slices`` (its inputs),
 ``gradients`` (their sum), ``work`` (the verbs).
 """

@@ -24,11 +24,14 @@ def prepare(spec: BackendSpec) -> None:
     """Join the parallel groups; on CPU, with the two changes that megatron-core 0.16 needs there.
 
     It asks CUDA for the present device in places, and its random states fork CUDA generators for dropout, of which
-    there is none here.
+    there is none here. Without Transformer Engine its mixtures also miss a name that they test for None.
     """
     from megatron.core import parallel_state
     from megatron.core.tensor_parallel import random
+    from megatron.core.transformer.moe import moe_utils
 
+    if not hasattr(moe_utils, "te_general_gemm"):
+        moe_utils.te_general_gemm = None
     if spec.device == "cpu":
         device: Any = lambda: torch.device("cpu")  # noqa: E731 - takes the place of torch's own function
         torch.cuda.current_device = device
@@ -58,9 +61,11 @@ def check_layout(spec: BackendSpec, shape: Shape) -> None:
         if whole % parts:
             problem = f"{parts} does not divide the model's {whole} {what}"
             raise InputError(f"backend.layout.{field}", problem, allowed=f"a divisor of {whole}")
-    if layout.cp > 1 and spec.device == "cpu":
-        problem = f"{layout.cp} on CPU: context parallel attention needs Transformer Engine"
-        raise InputError("backend.layout.cp", problem, allowed="1")
+    on_gpu = [("cp", layout.cp, "attention over cut sequences needs Transformer Engine")]
+    on_gpu.append(("pp", layout.pp, "megatron-core's pipeline schedules name CUDA devices"))
+    for field, parts, why in on_gpu if spec.device == "cpu" else ():
+        if parts > 1:
+            raise InputError(f"backend.layout.{field}", f"{parts} on CPU: {why}", allowed="1, or device = cuda")
 
 
 def build(spec: BackendSpec, shape: Shape, positions: int) -> Any:
@@ -143,7 +148,6 @@ def _config(spec: BackendSpec, shape: Shape) -> Any:
             "moe_router_pre_softmax": not shape.norm_topk,
             "moe_router_load_balancing_type": "none",
             "moe_aux_loss_coeff": 0.0,
-            "moe_token_dispatcher_type": "alltoall" if spec.device == "cuda" else "allgather",
             "expert_model_parallel_size": layout.ep,
             "expert_tensor_parallel_size": 1,
         }
@@ -178,6 +182,7 @@ def _config(spec: BackendSpec, shape: Shape) -> Any:
         deallocate_pipeline_outputs=False,
         params_dtype=getattr(torch, spec.dtype),
         pipeline_dtype=getattr(torch, spec.dtype),
+        moe_token_dispatcher_type="alltoall" if spec.device == "cuda" else "allgather",
         bf16=half,
         recompute_granularity="full" if spec.checkpoint_layers else None,
         recompute_method="uniform" if spec.checkpoint_layers else None,

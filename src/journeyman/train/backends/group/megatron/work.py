@@ -21,12 +21,12 @@ from journeyman.train.backends.group.fsdp2 import IDLE_ROW
 from journeyman.train.backends.group.megatron.gradients import summed
 from journeyman.train.backends.group.megatron.model import build, check_layout, fill, fill_from, named_parts, prepare
 from journeyman.train.backends.group.megatron.names import Shape, is_expert, joined
-from journeyman.train.backends.group.megatron.slices import Slices
+from journeyman.train.backends.group.megatron.slices import Laid, Slices
 from journeyman.train.backends.group.rank import Batch
 from journeyman.train.backends.spec import BackendSpec
 from journeyman.train.losses import PolicyLoss
 from journeyman.train.optimizer import OptimizerSpec
-from journeyman.train.protocol import ForwardMetrics, TrainRow
+from journeyman.train.protocol import ForwardMetrics
 from journeyman.train.transfer.files import read_file, write_file
 
 WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
@@ -120,27 +120,29 @@ class MegatronWork:
 
     def _run(self, batches: Sequence[Batch], loss: PolicyLoss | None) -> list[Any]:
         """Results of the micro-batches with rows, on the last pipeline stage: figures, or logprobs without a loss."""
-        if self._spec.layout.pp == 1:
-            found = []
-            for batch in batches:
-                value, result = self._evaluated(self._output(batch[0]), batch, loss)
-                if loss is not None:
-                    value.backward()
-                found.append(result)
-            return [result for result in found if result is not None]
-        return self._pipelined(batches, loss)
+        if self._spec.layout.pp > 1:
+            return self._pipelined(batches, loss)
+        found = []
+        for batch in batches:
+            laid = self._slices.laid(batch[0] or [IDLE_ROW])
+            value, result = self._evaluated(self._model(laid.ids, laid.positions, laid.mask), laid, batch, loss)
+            if loss is not None:
+                value.backward()
+            found.append(result)
+        return [result for result in found if result is not None]
 
     def _pipelined(self, batches: Sequence[Batch], loss: PolicyLoss | None) -> list[Any]:
         from megatron.core.pipeline_parallel import get_forward_backward_func
 
         def forward_step(pending: Iterator[Batch], model: Any) -> tuple[Any, Any]:
             batch = next(pending)
+            laid = self._slices.laid(batch[0] or [IDLE_ROW])
 
             def evaluate(output: Tensor) -> tuple[Tensor, dict[str, Any]]:
-                value, result = self._evaluated(output, batch, loss)
+                value, result = self._evaluated(output, laid, batch, loss)
                 return value * len(batches) / self._spec.layout.cp, {"result": result}  # the schedule divides by both
 
-            return self._output(batch[0]), evaluate
+            return model(laid.ids, laid.positions, laid.mask), evaluate
 
         longest = max(len(row.ids) for rows, _ in batches for row in (rows or [IDLE_ROW]))
         found = get_forward_backward_func()(
@@ -154,27 +156,24 @@ class MegatronWork:
         )
         return [entry["result"] for entry in found if entry["result"] is not None]
 
-    def _output(self, rows: Sequence[TrainRow]) -> Any:
-        """Logits [rows, places, this rank's vocabulary] on the last stage, else what the next stage reads."""
-        ids, _, positions, mask = self._slices.inputs(list(rows) or [IDLE_ROW])
-        return self._model(ids, positions, mask)
-
-    def _evaluated(self, logits: Tensor, batch: Batch, loss: PolicyLoss | None) -> tuple[Any, Any]:
+    def _evaluated(self, logits: Tensor, laid: Laid, batch: Batch, loss: PolicyLoss | None) -> tuple[Any, Any]:
         rows, weights = batch
-        chosen = list(rows) or [IDLE_ROW]
-        logprobs = self._slices.trained(self._next_logprobs(logits, chosen), chosen)
+        logprobs = self._slices.trained(self._next_logprobs(logits, laid.labels), laid)
         if not rows:
             return logprobs.sum() * 0.0, None
         if loss is None:
             return logprobs.sum() * 0.0, logprobs.detach().float().cpu().numpy()
         return loss_of(rows, weights, loss, logprobs)
 
-    def _next_logprobs(self, logits: Tensor, rows: Sequence[TrainRow]) -> Tensor:
-        """[rows, places]: of each place's next token. Rows that pad the vocabulary to the ranks have no probability."""
+    def _next_logprobs(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """[rows, places]: of each place's next token. Rows that pad the vocabulary to the ranks have no probability.
+
+        Args:
+            logits: [rows, places, this rank's vocabulary].
+        """
         from megatron.core import parallel_state
         from megatron.core.tensor_parallel import vocab_parallel_cross_entropy
 
-        labels = self._slices.inputs(rows)[1]
         first = parallel_state.get_tensor_model_parallel_rank() * logits.shape[-1]
         real = max(0, min(logits.shape[-1], self._shape.vocab - first))
         if real < logits.shape[-1]:
