@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 
@@ -56,7 +58,14 @@ def test_offices_have_sixty_files_in_seven_formats_on_150_pages(office):
 
 def test_the_canary_stands_in_nothing_visible(office):
     everything = {**office.files, **office.apps}
-    assert not [path for path, data in everything.items() if office.canary.encode() in data]
+    assert not [path for path, data in everything.items() if office.canary.encode() in opened(data)]
+    assert office.canary not in "".join(everything)
+
+
+def test_a_string_inside_a_container_is_found(office):
+    path = office.of_kind("spa")[0].path
+    assert b"Share Purchase Agreement" not in office.files[path]
+    assert b"Share Purchase Agreement" in opened(office.files[path])
 
 
 def test_an_office_is_the_same_in_other_processes_zones_hash_seeds_and_directories(office, tmp_path):
@@ -74,6 +83,14 @@ def test_an_office_is_the_same_in_other_processes_zones_hash_seeds_and_directori
         prints.add(done.stdout)
     assert len(prints) == 1
     assert prints.pop().split()[0] == office.digest
+
+
+def opened(data: bytes) -> bytes:
+    """A file's bytes, and those of its members if it is a zip."""
+    if not data.startswith(b"PK"):
+        return data
+    with ZipFile(BytesIO(data)) as container:
+        return data + b"".join(container.read(name) for name in container.namelist())
 
 
 def missing_renderings(office: Office) -> list[str]:

@@ -15,7 +15,7 @@ from journeyman.worlds.truth.store import Row
 def process_launched(draft: Draft, event: Row) -> None:
     """The letter that asks for bids, says what they must state, and which source ranks above which."""
     setting, deal, banker = draft.setting, draft.notes["deal"], draft.roles["banker"]
-    due = setting.today - timedelta(days=12)
+    due = setting.today - timedelta(days=9)
     blocks: list[Block] = [
         Heading(f"{deal['name']}: process letter", 0),
         Paragraph(f"{banker['entity_id']}, {setting.day(event['date'])}"),
