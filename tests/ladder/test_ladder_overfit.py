@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 from ladder_training_setup import small_policy
 
-from journeyman.ladder.training.overfit import choose
+from journeyman.config import load
+from journeyman.ladder import prepare
+from journeyman.ladder.bench import Bench
+from journeyman.ladder.pretrain import base_sft, fresh_model, warm_start
+from journeyman.ladder.recipe import QuickstartRecipe
+from journeyman.ladder.rundir import RunDirectory
+from journeyman.ladder.training.overfit import choose, run_overfit
 from journeyman.ladder.training.risen import judge_kinds, kinds_of, words_of
+from journeyman.ladder.workshop import Workshop
+from journeyman.tasks.task import load_task
+from journeyman.train.recipe import OverfitRecipe
 
 KINDS = {
     "a1": {"verifier": "check", "deliverable": ".json", "family": "a"},
@@ -87,51 +96,57 @@ if __name__ == "__main__":'''
 
 
 @pytest.mark.slow
-def test_a_planted_verifier_that_rejects_what_is_right_is_found_by_overfitting(prepared, recipe_at, tmp_path):
-    """The quickstart's own warm start, on its training tasks, one family of which is graded wrongly."""
-    from journeyman.config import load
-    from journeyman.ladder.bench import Bench
-    from journeyman.ladder.pretrain import base_sft, fresh_model, warm_start
-    from journeyman.ladder.rundir import RunDirectory
-    from journeyman.ladder.training.overfit import run_overfit
-    from journeyman.ladder.workshop import Workshop
-    from journeyman.train.recipe import OverfitRecipe
-
-    shutil.copytree(prepared.run.root, tmp_path / "run", symlinks=True, ignore=shutil.ignore_patterns(".lock"))
-    workshop = Workshop(RunDirectory(tmp_path / "run", recipe_at(tmp_path / "run")))
-    bench = Bench(workshop, lambda line: None)
-    fresh_model(bench, workshop.tokenizer.vocab_size)
-    base_sft(bench)
-    warm_start(bench, 0.45, 0)
-    policy = tmp_path / "policy"
-    shutil.copytree(bench.model_path("warm_start"), policy)
-    for path in prepared.run.path("tokenizer").iterdir():
-        shutil.copy(path, policy)
+def test_a_planted_verifier_that_rejects_what_is_right_is_found_by_overfitting(tmp_path):
+    """The quickstart's own warm start, on tasks of six worlds, one family of which is graded wrongly."""
+    workshop = warm_started(tmp_path / "run")
     tasks = tmp_path / "tasks"
-    shutil.copytree(prepared.run.path("tasks", "train"), tasks)
+    shutil.copytree(workshop.run.path("tasks", "train"), tasks)
     planted = plant(tasks)
     words = [
-        f"--policy.model={policy}",
+        f"--policy.model={workshop.run.path('models', 'warm_start')}",
+        f"--policy.tokenizer={workshop.run.path('tokenizer')}",
         f"--tasks.train={tasks}",
         "--rollout.harness=framing:toolbelt",
         "--rollout.rows=128",
-        f"--rollout.waive={','.join(sorted(prepared.tier.waive))}",
-        "--overfit.steps=6",
+        f"--rollout.waive={','.join(sorted(workshop.tier.waive))}",
+        "--overfit.tasks=16",
+        "--overfit.steps=5",
         f"--out={tmp_path / 'out'}",
     ]
     report = run_overfit(load(OverfitRecipe, words, {}).model, print)
-    print("\n".join(report.lines()))
     workshop.run.close()
+    print("\n".join(report.lines()))
     by_family = {kind.name: kind for kind in report.kinds if kind.what == "family"}
     assert by_family[planted].verdict in ("did not rise", "no variance")
     assert any("differs from the expected file" in words for words, _ in by_family[planted].words)
-    assert any(kind.verdict in ("rose", "solved before") for name, kind in by_family.items() if name != planted)
+    assert any(kind.verdict == "rose" for name, kind in by_family.items() if name != planted)
+    assert report.passed
+
+
+def warm_started(root: Path) -> Workshop:
+    """A quickstart up to its warm start, with few tasks to train on."""
+    recipe = QuickstartRecipe.model_validate(
+        {
+            "out": root,
+            "worlds": {"train_worlds": 6, "max_train_worlds": 6, "dev_worlds": 2, "test_worlds": 2},
+            "rl": {"tasks_per_step": 8},
+            "sandbox": {"waive": ["memory", "pids", "disk", "cpus"]},
+        }
+    )
+    workshop = Workshop(RunDirectory(root, recipe))
+    prepare.make_tasks(workshop)
+    prepare.fill_reads(workshop, [task for split in prepare.SCORED_SPLITS for task in workshop.tasks(split)])
+    prepare.fill_demonstration_reads(workshop)
+    prepare.make_tokenizer(workshop)
+    bench = Bench(workshop, print)
+    fresh_model(bench, workshop.tokenizer.vocab_size)
+    base_sft(bench)
+    warm_start(bench, recipe.warm_start.good_share, 0)
+    return workshop
 
 
 def plant(tasks: Path) -> str:
     """Let one family's checks reject what is right; returns its name."""
-    from journeyman.tasks.task import load_task
-
     families: dict[str, list[Path]] = {}
     for path in sorted(tasks.iterdir()):
         families.setdefault(load_task(path).family, []).append(path)

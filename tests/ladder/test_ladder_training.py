@@ -206,7 +206,11 @@ def test_frozen_weights_are_measured_beside_training_and_the_best_checkpoint_is_
     finally:
         source.close()
         evaluator.close()
-    assert result.status == "done" and result.evaluations[0].version == 0
+    assert result.status == "done"
+    assert result.evaluations[0].version == 0 and result.evaluations[-1].version == 2
+    assert (root / "kept" / "best" / "model.safetensors").is_file() or result.evaluations[0].mean_reward == max(
+        found.mean_reward for found in result.evaluations
+    )
     assert all(found.trials == 4 and found.k == 2 for found in result.evaluations)
     lines = [json.loads(line) for line in (root / "metrics.jsonl").read_text().splitlines()]
     assert sum("dev/mean_reward" in line for line in lines) == len(result.evaluations)

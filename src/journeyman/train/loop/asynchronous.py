@@ -327,6 +327,19 @@ class AsyncLoop:
                 keep_best(self.root, checkpoint)
         self.journal.forget(segment, live)
 
+    def _finish_evaluations(self, evaluator: Evaluator) -> None:
+        """Wait for what is at work; the last weights are measured even if an evaluation was under way at their step."""
+        limit_s = self.spec.deadlines.evaluation_s
+        for found in evaluator.finish(limit_s):
+            self._measured(found)
+        if self._status == "done" and self.spec.evaluate_every and self._measuring < self.gate.version:
+            self._measuring = self.gate.version
+            if self._checkpoint is not None and self.spec.retention.best:
+                hold_candidate(self.root, self._checkpoint)
+            self._trainer.push_weights(evaluator, self.gate.version)
+            for found in evaluator.finish(limit_s):
+                self._measured(found)
+
     def _collect_evaluations(self) -> None:
         if self._evaluator is not None:
             for found in self._evaluator.poll():
@@ -349,10 +362,9 @@ class AsyncLoop:
         return f"{len(ages)} running groups{oldest}; {len(self.gate.buffer)} are queued"
 
     def _end(self) -> LoopResult:
-        if self._evaluator is not None:
-            for found in self._evaluator.finish(self.spec.deadlines.evaluation_s):
-                self._measured(found)
         assert self._status is not None
+        if self._evaluator is not None:
+            self._finish_evaluations(self._evaluator)
         return LoopResult(
             status=self._status,
             steps=self.gate.version,

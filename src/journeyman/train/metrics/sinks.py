@@ -71,7 +71,7 @@ class TensorBoard:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
-            raise EnvironmentMissing("metrics sink tensorboard needs: pip install tensorboard") from error
+            raise EnvironmentMissing("metrics sink tensorboard needs: pip install tensorboard (all of them: journeyman[metrics])") from error
         self._writer = SummaryWriter(str(directory / "tensorboard"))
 
     def write(self, step: int, record: Record) -> None:
