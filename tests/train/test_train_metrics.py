@@ -70,11 +70,25 @@ def test_a_sink_that_breaks_is_switched_off_and_the_lines_go_on(tmp_path, monkey
     assert calls == [1] and (tmp_path / "metrics.jsonl").read_text().count("\n") == 2
 
 
+def test_tensorboard_gets_the_numbers_of_a_record(tmp_path):
+    pytest.importorskip("tensorboard", reason="needs the extra metrics")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    sinks = Sinks(tmp_path, ("tensorboard",))
+    for step in (1, 2):
+        sinks.write(step, {"reward/mean": 0.25 * step, "alarms": [], "policy/gap_mean": None})
+    sinks.close()
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert [(e.step, e.value) for e in events.Scalars("reward/mean")] == [(1, 0.25), (2, 0.5)]
+    assert events.Tags()["scalars"] == ["reward/mean"]
+
+
 def test_an_unknown_sink_and_a_missing_library_are_refused_by_name(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="did you mean wandb"):
         Sinks(tmp_path, ("wandbb",))
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(EnvironmentMissing, match="pip install wandb"):
+    with pytest.raises(EnvironmentMissing, match=r"sink wandb needs: pip install journeyman\[metrics\]"):
         Sinks(tmp_path, ("wandb",))
 
 

@@ -71,7 +71,7 @@ class TensorBoard:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
-            raise EnvironmentMissing("metrics sink tensorboard needs: pip install tensorboard (all of them: journeyman[metrics])") from error
+            raise EnvironmentMissing("metrics sink tensorboard needs: pip install journeyman[metrics]") from error
         self._writer = SummaryWriter(str(directory / "tensorboard"))
 
     def write(self, step: int, record: Record) -> None:
@@ -91,7 +91,7 @@ class _Tracker:
         try:
             self._module = import_module(module)
         except ImportError as error:
-            raise EnvironmentMissing(f"metrics sink {module} needs: pip install {module}") from error
+            raise EnvironmentMissing(f"metrics sink {module} needs: pip install journeyman[metrics]") from error
         self._module.init(project="journeyman", name=name, config=dict(config), **options)
         self._is_open = True
 
