@@ -8,7 +8,9 @@ from __future__ import annotations
 from journeyman.worlds.template import Template
 from journeyman.worlds.templates.banking.ib1_ltm import IB1
 from journeyman.worlds.templates.banking.ib2_peers import IB2
+from journeyman.worlds.templates.banking.ib3_sensitivity import IB3
 from journeyman.worlds.templates.banking.ib4_equity import IB4
+from journeyman.worlds.templates.code.c2_reconcile import C2
 from journeyman.worlds.templates.code.c3_orders import C3
 from journeyman.worlds.templates.consulting.mc1_retention import MC1
 from journeyman.worlds.templates.consulting.mc3_spend import MC3
@@ -38,5 +40,7 @@ TEMPLATES: dict[str, Template] = {
     "CL4": CL4(),
     "CL5": CL5(),
     "IB4": IB4(),
+    "C2": C2(),
+    "IB3": IB3(),
 }
 """Id -> template, in the order in which a build takes them in turn."""
