@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from journeyman.worlds.template import Template
+from journeyman.worlds.templates.banking.ib11_repair import IB11
 from journeyman.worlds.templates.banking.ib1_ltm import IB1
 from journeyman.worlds.templates.banking.ib2_peers import IB2
 from journeyman.worlds.templates.banking.ib3_sensitivity import IB3
@@ -16,10 +17,12 @@ from journeyman.worlds.templates.consulting.mc1_retention import MC1
 from journeyman.worlds.templates.consulting.mc3_spend import MC3
 from journeyman.worlds.templates.consulting.mc4_spans import MC4
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
+from journeyman.worlds.templates.law.cl10_privilege import CL10
 from journeyman.worlds.templates.law.cl1_clauses import CL1
 from journeyman.worlds.templates.law.cl2_consents import CL2
 from journeyman.worlds.templates.law.cl4_terms import CL4
 from journeyman.worlds.templates.law.cl5_deadline import CL5
+from journeyman.worlds.templates.law.cl7_closing import CL7
 from journeyman.worlds.templates.law.cl9_register import CL9
 from journeyman.worlds.templates.search.s1_amendment import S1
 from journeyman.worlds.templates.search.s3_absent import S3
@@ -42,5 +45,8 @@ TEMPLATES: dict[str, Template] = {
     "IB4": IB4(),
     "C2": C2(),
     "IB3": IB3(),
+    "IB11": IB11(),
+    "CL7": CL7(),
+    "CL10": CL10(),
 }
 """Id -> template, in the order in which a build takes them in turn."""
