@@ -46,6 +46,7 @@ from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.resume import final_rows
 from journeyman.trials.rubric_judge import RubricJudge, open_judge
 from journeyman.trials.store import Owner, open_run
+from journeyman.worlds.verify.program import ARCHIVE
 
 LOG = logging.getLogger(__name__)
 
@@ -172,7 +173,8 @@ def _place(
     plan: RunPlan, tasks: Sequence[Task], out: Path, label: str, provider: Provider
 ) -> tuple[AgentEnvironment, dict[str, Any]]:
     """The agent environment, and the arguments of ``TaskPlace``."""
-    is_own = plan.harness.startswith(FRAMING) or plan.policy in SCRIPTED
+    is_office = any((task.tests / ARCHIVE).is_file() for task in tasks)  # their checks and tools read office files
+    is_own = not is_office and (plan.harness.startswith(FRAMING) or plan.policy in SCRIPTED)
     empty = out / "empty"
     empty.mkdir(exist_ok=True)
     if is_own:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from journeyman.digest import canonical_json, sha256
+from journeyman.digest import canonical_json, sha256, tree_sha256
 from journeyman.tasks.task_toml import SCHEMA_VERSION
 from journeyman.tasks.toml_text import to_toml
 from journeyman.worlds.office import Office
@@ -139,7 +139,7 @@ def task_toml(office: Office, bound: Bound) -> str:
                     "family": bound.template,
                     "world_id": office.id,
                     "split": office.split,
-                    "world_digest": office.digest,
+                    "world_digest": tree_sha256(office.files),
                     "deliverables": list(bound.deliverables),
                 }
             },
