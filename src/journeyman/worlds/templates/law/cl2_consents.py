@@ -1,0 +1,167 @@
+"""CL2: what a change of control needs under the company's contracts, and by which day.
+
+What makes it hard: the deadline runs backwards from completion for a consent and forwards for everything else, some
+clauses say that nothing happens, and the draft disclosure schedule lists too few contracts.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from journeyman.worlds.curriculum import Knobs
+from journeyman.worlds.papers import docx_bytes, heading, paragraph, save_document, table
+from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
+from journeyman.worlds.templates import reading
+from journeyman.worlds.templates.law.cl1_clauses import KINDS, TITLES, clause_value
+from journeyman.worlds.verify import Check
+
+if TYPE_CHECKING:
+    from journeyman.worlds.office import Office
+
+FILE = "consents.docx"
+COLUMNS = ("Contract", "Counterparty", "Effect", "Day")
+KEYS = ("contract", "counterparty", "effect", "day")
+INDEXED = re.compile(r'\["(K\d+)", "((?:[^"\\]|\\.)*)", "(?:[^"\\]|\\.)*", "[^"]*", "((?:[^"\\]|\\.)*)"\]')
+
+SQL = (
+    "SELECT k.id, k.kind, k.title, k.counterparty, c.id AS clause, c.params_json FROM clause_at c"
+    " JOIN contract_at k ON k.id = c.contract_id WHERE c.type = 'change_of_control' ORDER BY k.id"
+)
+
+
+@dataclass(frozen=True)
+class CL2:
+    """See the module."""
+
+    id: str = "CL2"
+    domain: str = "law"
+    title: str = "change of control list with deadlines for a deal"
+    traps: tuple[str, ...] = ()
+
+    def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
+        """See ``Template.bind``."""
+        kinds = set(rng.sample(KINDS, min(len(KINDS), 1 + knobs.fan_out)))
+        found = [{**row, **json.loads(row["params_json"])} for row in office.truth.as_of(office.today).rows(SQL)]
+        found = [row for row in found if row["kind"] in kinds]
+        touched = [row for row in found if row["value"] != "none"]
+        if len(touched) < 4 or len({row["value"] for row in touched}) < 3 or len(touched) == len(found):
+            raise Unbindable("too few kinds of change of control clauses")
+        close = date.fromisoformat(office.today) + timedelta(days=rng.randrange(60, 120))
+        ask = {"completion": close.isoformat(), "titles": sorted({row["title"] for row in found}), "file": FILE}
+        answer = {"contracts": [_entry(row, close) for row in touched]}
+        listed = {row["contract_id"] for row in office.truth.rows("SELECT * FROM disclosure WHERE listed = 1")}
+        return Bound(
+            self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer), (FILE,),
+            _wrong(answer, found, close, listed),
+            trap_blind={"contracts": [_entry(row, close, sign=1) for row in found]},
+            single={"contracts": answer["contracts"][:1]},
+            facts=tuple(f"clause:{row['clause']}" for row in touched),
+            reads=tuple(document.path for document in office.of_kind("room_index")),
+            unordered=("contracts",), knobs=knobs,
+            notes={"contracts": len(touched), "of": len(found), "kinds": len(kinds)},
+        )  # fmt: skip
+
+    def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
+        """See ``Template.write``."""
+        return {FILE: docx_bytes(layout(bound.ask, answer))}
+
+    def solve(self, ask: Mapping[str, Any]) -> Solving:
+        """See ``Template.solve``."""
+        close = date.fromisoformat(ask["completion"])
+        index = yield from reading.list_files("*data*room*index*.xlsx")
+        if not index:
+            raise Lost("no index of the data room")
+        text = yield from reading.tab(index[0])
+        rows = []
+        for number, title, path in INDEXED.findall(text):
+            if title not in ask["titles"]:
+                continue
+            contract = yield from reading.document_text(json.loads(f'"{path}"'))
+            clause = reading.section(contract, TITLES["change_of_control"])
+            party = re.search(r'and (.+?) \(the "Counterparty"\)', " ".join(contract.split()))
+            effect, days = clause_value("change_of_control", clause), re.search(r"(\d+) days", clause)
+            if party is None:
+                raise Lost(f"no counterparty in {path}")
+            if days is not None:
+                row = {"id": number, "counterparty": party[1], "value": effect, "days": int(days[1])}
+                rows.append(_entry(row, close))
+        yield save_document(FILE, layout(ask, {"contracts": rows}))
+
+
+def _entry(row: Mapping[str, Any], close: date, sign: int = 0) -> dict[str, Any]:
+    """A line of the list; ``sign`` 1 counts every period forwards, 0 as the clause says."""
+    way = sign or (-1 if row["value"] == "consent" else 1)
+    day = close + timedelta(days=way * int(row.get("days") or 0))
+    return dict(zip(KEYS, (row["id"], row["counterparty"], row["value"], day.isoformat()), strict=True))
+
+
+def _wrong(answer: Answer, found: Sequence[Mapping[str, Any]], close: date, listed: set[str]) -> tuple[Wrong, ...]:
+    rows = list(answer["contracts"])
+    forwards = [_entry(row, close, sign=1) for row in found if row["value"] != "none"]
+    late = [{**row, "day": (date.fromisoformat(row["day"]) + timedelta(days=1)).isoformat()} for row in rows]
+    swapped = [{**row, "day": rows[i - 1]["day"], "effect": rows[i - 1]["effect"]} for i, row in enumerate(rows)]
+    called = [{**row, "effect": "consent"} for row in rows]
+    return (
+        Wrong("stale-version", {"contracts": [row for row in rows if row["contract"] in listed]}, "parties"),
+        Wrong("swapped-entity", {"contracts": swapped}, "deadlines"),
+        Wrong("consents counted forwards", {"contracts": forwards}, "deadlines"),
+        Wrong("a day late", {"contracts": late}, "deadlines"),
+        Wrong("every clause listed", {"contracts": [_entry(row, close) for row in found]}, "parties"),
+        Wrong("everything called consent", {"contracts": called}, "deadlines"),
+    )
+
+
+def _checks(answer: Answer) -> tuple[Check, ...]:
+    rows = list(answer["contracts"])
+    lines = [[row["contract"], row["counterparty"], row["effect"], {"date": row["day"]}] for row in rows]
+    named = [{"name": name} for name in COLUMNS]
+    return (
+        Check("document", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
+        Check("headings", "doc.headings", {"file": FILE, "headings": ["Summary", "Consents and notices"]}, weight=0.05,
+              stage="intermediate"),
+        Check("parties", "members", {"file": FILE, "column": "Contract", "items": [row["contract"] for row in rows]},
+              weight=0.25, stage="intermediate"),
+        Check("deadlines", "table", {"file": FILE, "columns": named, "rows": lines}, weight=0.7),
+    )  # fmt: skip
+
+
+def layout(ask: Mapping[str, Any], answer: Answer) -> list[dict[str, Any]]:
+    """Two headings, a sentence, and the list."""
+    return [
+        heading("Summary"),
+        paragraph(f"Completion is planned for {ask['completion']}. The list below says what it needs."),
+        heading("Consents and notices"),
+        table(COLUMNS, [[row.get(key) for key in KEYS] for row in answer["contracts"]]),
+    ]
+
+
+def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> str:
+    opener = rng.choice((
+        f"All shares in {office.setting.company} are being sold, and the buyer asks which contracts that touches.",
+        f"Prepare the change of control list for the sale of {office.setting.company}.",
+        f"The sale of {office.setting.company} needs a plan for consents and notices under its contracts.",
+    ))  # fmt: skip
+    return f"""{opener}
+
+Completion, which is when control changes and when every counterparty learns of it, is on {ask["completion"]}. Read the
+contracts in legal/contracts of these kinds (see their titles): {"; ".join(ask["titles"])}.
+The contracts count; the draft disclosure schedule has not been checked and does not.
+
+Save `artifacts/{FILE}`, a Word document with the headings `Summary` (a sentence or two) and `Consents and notices`.
+Below the second stands a table with the columns `Contract`, `Counterparty`, `Effect` and `Day`, one row for every
+contract under which the change of control needs a consent, needs a notice or lets the counterparty terminate, and no
+others:
+
+- `Contract`: its number
+- `Counterparty`: the other party's full name, as the contract has it
+- `Effect`: `consent`, `notice` or `termination`
+- `Day` (ISO 8601), counted in calendar days from completion and not moved for weekends: for a consent the latest day on
+  which it can still be obtained or requested in time; for a notice the last day on which we may give it; for a
+  termination the last day on which the counterparty may give notice of it
+"""

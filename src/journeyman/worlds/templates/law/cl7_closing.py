@@ -1,0 +1,168 @@
+"""CL7: where each document of a closing stands on a day: released, signed and held back, or open.
+
+What makes it hard: the checklist says nothing, mails say it in words, a signed document is not a released one, and
+mails of later days do not count yet.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from journeyman.worlds.curriculum import Knobs
+from journeyman.worlds.drafting import sheet, xlsx_bytes
+from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, ToolCall, Unbindable, Wrong
+from journeyman.worlds.templates import reading
+from journeyman.worlds.verify import Check
+
+if TYPE_CHECKING:
+    from journeyman.worlds.office import Office
+
+FILE = "closing_status.xlsx"
+OPEN, SIGNED, RELEASED = "open", "signed", "released"
+NO_MAIL = "none"
+SENT = re.compile(r"m\d+\.(\d{4})(\d\d)(\d\d)\d{4}@")
+LISTED = re.compile(r'\["(CK\d+)", ("(?:[^"\\]|\\.)*"),')
+
+
+@dataclass(frozen=True)
+class CL7:
+    """See the module."""
+
+    id: str = "CL7"
+    domain: str = "law"
+    title: str = "status of a closing checklist from mails"
+    traps: tuple[str, ...] = ()
+
+    def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
+        """See ``Template.bind``."""
+        rows = [_entry(office, row) for row in office.truth.rows("SELECT * FROM checklist ORDER BY id")]
+        days = sorted({row["day"] for row in rows if row["day"]})
+        if len(days) < 5:
+            raise Unbindable("too few mails about the closing")
+        day = days[rng.randrange(len(days) // 2, len(days) - 1)]
+        now = [_at(row, day) for row in rows]
+        if len(Counter(row["status"] for row in now)) < 3:
+            raise Unbindable("not every status occurs")
+        ask = {"day": day, "file": FILE}
+        answer = {"items": now}
+        late = [i for i, row in enumerate(rows) if row["day"] > day]
+        held = [i for i, row in enumerate(now) if row["status"] == SIGNED]
+        careless = [{**_at(row, office.today), "status": RELEASED if row["day"] else OPEN} for row in rows]
+        return Bound(
+            self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(now, late, held),
+            (FILE,), _wrong(rows, now, office.today), trap_blind={"items": careless},
+            single={"items": [row for row in now if row["status"] == RELEASED][:1]},
+            facts=tuple(f"checklist:{row['no']}" for row in now if row["status"] != OPEN),
+            reads=tuple(document.path for document in office.of_kind("checklist")), unordered=("items",), knobs=knobs,
+            notes={"late": len(late), "held": len(held), "open": sum(row["status"] == OPEN for row in now)},
+        )  # fmt: skip
+
+    def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
+        """See ``Template.write``."""
+        return {FILE: xlsx_bytes(layout(answer))}
+
+    def solve(self, ask: Mapping[str, Any]) -> Solving:
+        """See ``Template.solve``."""
+        paths = yield from reading.list_files("*closing*checklist*.xlsx")
+        if not paths:
+            raise Lost("no checklist")
+        text = yield from reading.tab(paths[0])
+        found = yield ToolCall("mail_search_mail", {"subject": "Closing:", "limit": 200})
+        said: dict[str, tuple[str, str]] = {}
+        for line in found.splitlines():
+            mail = json.loads(line) if line.startswith("{") else None
+            if mail is None or mail["timestamp"][:10] > ask["day"]:
+                continue
+            full = json.loads((yield ToolCall("mail_read_mail", {"mail_id": mail["mail_id"]})))
+            words = " ".join(full["body"].split())
+            status = SIGNED if "held in escrow" in words else RELEASED if "are released" in words else OPEN
+            said.setdefault(full["subject"].removeprefix("Closing: "), (status, mail["mail_id"]))
+        rows = []
+        for number, quoted in LISTED.findall(text):
+            status, mail_id = said.get(json.loads(quoted), (OPEN, NO_MAIL))
+            rows.append({"no": number, "item": json.loads(quoted), "status": status, "mail": mail_id})
+        yield from reading.deliver_workbook(FILE, layout({"items": rows}))
+
+
+def _entry(office: Office, row: Mapping[str, Any]) -> dict[str, Any]:
+    """An item with the mail that states its last status and the day it was sent; both empty where there is none."""
+    places = [one.locator.removeprefix("msg:").strip("<>") for one in office.where(f"checklist:{row['id']}")]
+    mails = sorted({one.partition("/")[0] for one in places if SENT.search(one)})
+    if row["status"] != OPEN and len(mails) != 1:
+        raise Unbindable(f"{len(mails)} mails about {row['item']}")
+    match = SENT.search(mails[0]) if mails else None
+    day = "-".join(match.groups()) if match else ""
+    return {"no": row["id"], "item": row["item"], "status": row["status"], "mail": mails[0] if mails else NO_MAIL,
+            "day": day}  # fmt: skip
+
+
+def _at(row: Mapping[str, Any], day: str) -> dict[str, Any]:
+    """The item as it stood at the end of a day."""
+    known = bool(row["day"]) and row["day"] <= day
+    status, mail = (row["status"], row["mail"]) if known else (OPEN, NO_MAIL)
+    return {"no": row["no"], "item": row["item"], "status": status, "mail": mail}
+
+
+def _wrong(rows: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], today: str) -> tuple[Wrong, ...]:
+    last = [_at(row, today) for row in rows]
+    as_released = [{**row, "status": RELEASED if row["status"] == SIGNED else row["status"]} for row in now]
+    exchanged = {SIGNED: RELEASED, RELEASED: SIGNED, OPEN: OPEN}
+    silent = [{**row, "status": OPEN, "mail": NO_MAIL} for row in now]
+    shifted = [{**row, "status": now[i - 1]["status"], "mail": now[i - 1]["mail"]} for i, row in enumerate(now)]
+    tried = {
+        "later mails counted": last,
+        "signed taken for released": as_released,
+        "swapped-entity": shifted,
+        "stale-version": silent,
+        "statuses exchanged": [{**row, "status": exchanged[row["status"]]} for row in now],
+        "open items left out": [row for row in now if row["status"] != OPEN],
+    }
+    return tuple(Wrong(name, {"items": list(given)}, "every item") for name, given in tried.items())
+
+
+def _checks(now: Sequence[Mapping[str, Any]], late: Sequence[int], held: Sequence[int]) -> tuple[Check, ...]:
+    columns = [{"name": "No"}, {"name": "Item"}, {"name": "Status"}, {"name": "Mail"}]
+
+    def lines(which: Sequence[int]) -> list[list[Any]]:
+        return [[now[i]["no"], now[i]["item"], now[i]["status"], {"one_of": [now[i]["mail"], f"<{now[i]['mail']}>"]}]
+                for i in which]  # fmt: skip
+
+    part = {"file": FILE, "columns": columns, "key": ["No"], "extra": "ignored"}
+    return (
+        Check("book", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
+        Check("every item", "table", {**part, "rows": lines(range(len(now))), "extra": "wrong"}, weight=0.6),
+        Check("not yet", "table", {**part, "rows": lines(late)}, weight=0.2, stage="intermediate"),
+        Check("held back", "table", {**part, "rows": lines(held)}, weight=0.2, stage="intermediate"),
+    )  # fmt: skip
+
+
+def layout(answer: Answer) -> list[dict[str, Any]]:
+    """One sheet, a row per item."""
+    rows = [[row.get(key) for key in ("no", "item", "status", "mail")] for row in answer["items"]]
+    return [sheet("Status", ["No", "Item", "Status", "Mail"], rows)]
+
+
+def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> str:
+    opener = rng.choice((
+        f"The closing of the sale of {office.setting.company} is being prepared.",
+        f"For the closing call the partner wants to know where the documents of {office.setting.company} stand.",
+        f"Somebody kept the closing checklist of {office.setting.company} without its status column.",
+    ))  # fmt: skip
+    return f"""{opener}
+
+Take every item of the closing checklist in the folder deals and find its status as it was at the end of
+{ask["day"]}, from the mails about the closing of that day and before; later mails do not count.
+
+Save `artifacts/{FILE}` with one sheet, headers in row 1 and one row per item:
+
+- `No`, `Item`: as in the checklist
+- `Status`: `{RELEASED}` where all have signed and the signature pages are released, `{SIGNED}` where all have signed
+  and pages are still held in escrow, otherwise `{OPEN}`
+- `Mail`: mail_id of the mail that says so, `{NO_MAIL}` where there is none
+"""
