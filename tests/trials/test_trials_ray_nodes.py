@@ -44,30 +44,24 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         cluster.shutdown()
 
 
-def at_work(node: Any) -> list[int]:
-    """The node's workers that are inside a task, by process id."""
-    raylet = node.all_processes["raylet"][0].process.pid
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(status.read_text().rpartition(")")[2].split()[1])
-            words = (status.parent / "cmdline").read_bytes()
-        except (OSError, ValueError, IndexError):
-            continue
-        if parent == raylet and words.startswith(b"ray::") and b"IDLE" not in words:
-            found.append(int(status.parent.name))
-    return found
+def children(node: Any) -> list[int]:
+    """The processes that the node's raylet started."""
+    tasks = Path(f"/proc/{node.all_processes['raylet'][0].process.pid}/task")
+    return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
 
 
 def test_killing_a_node_loses_no_trial(cluster: Any, prepared: Workshop, tmp_path: Path) -> None:
     started, nodes = cluster
     requests = requests_of(prepared.tasks("train")[:8])
     killed = threading.Event()
+    marks = tmp_path / "marks"
+    marks.mkdir()
 
     def kill_when_busy() -> None:
         until = time.monotonic() + SECONDS
         while time.monotonic() < until and not killed.is_set():
-            if workers := at_work(nodes[1]):
+            inside = {int(mark.name) for mark in marks.iterdir()}
+            if workers := inside & set(children(nodes[1])):
                 for pid in workers:  # they would outlive their raylet by a moment; those of a lost machine do not
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
@@ -76,9 +70,7 @@ def test_killing_a_node_loses_no_trial(cluster: Any, prepared: Workshop, tmp_pat
             time.sleep(0.05)
 
     thread = threading.Thread(target=kill_when_busy, daemon=True)
-    place = WorkplaceRecipe(
-        "trial_faults:FaultyPlace", {**arguments_of(prepared), "fault_seed": 0, "rate": 0.0, "kinds": ["exit"]}
-    )
+    place = WorkplaceRecipe("trial_slow:SlowPlace", {**arguments_of(prepared), "marks": str(marks)})
     with (
         prepared.verifier() as verifier,
         Owner(tmp_path / "run") as owner,
