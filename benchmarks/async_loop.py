@@ -151,7 +151,7 @@ def measure(given: argparse.Namespace, workshop: Workshop, policy: Path, mode: s
         * len(records[given.skip :])
         / sum(record["time/wall_s"] for record in records[given.skip :]),
         "trainer_busy_s_per_step": sum(busy_s) / len(busy_s),
-        "final_reward": sum(r["reward/mean"] for r in records[-3:]) / 3,
+        "final_reward": sum(r["reward/finished"] for r in records[-3:]) / 3,
         "staleness_mean": sum(r["staleness/trained_mean"] for r in records) / len(records),
         "engine_idle_share": report.rollout_idle_share,
         "lost_groups": report.result.lost.lost_groups,

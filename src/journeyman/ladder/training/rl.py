@@ -56,7 +56,7 @@ class RlReport:
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""
         result = self.result
-        rewards = [record["reward/mean"] for record in result.records]
+        rewards = [record["reward/finished"] for record in result.records]
         return {
             "status": result.status,
             "steps": result.steps,

@@ -79,6 +79,7 @@ class AsyncLoop:
         self._gauges, self._looked_at = SourceGauges(), 0.0
         self._progress_at = time.monotonic()
         self._seen_tokens: list[int] = []
+        self._rewards: list[float] = []
         self._status: Status | None = None
         self._checkpoint: Path | None = None
         self._saved_version = 0
@@ -138,7 +139,8 @@ class AsyncLoop:
         self.journal.sync()
         if self._is_stopping() and self._status is None:
             self._status = "interrupted"
-        if time.monotonic() - self._progress_at > self.spec.deadlines.stall_s:
+        is_stalled = time.monotonic() - self._progress_at > self.spec.deadlines.stall_s
+        if is_stalled and not self._worker.is_busy:  # a step has a deadline of its own
             raise DeadlinePassed(f"waiting for {self._waits_for()}", self.spec.deadlines.stall_s)
 
     def _take_in(self, arrivals: Arrivals) -> None:
@@ -165,6 +167,7 @@ class AsyncLoop:
         group = settle(order, list(trials.values()), self.spec.rule)
         self.gate.finish(group)
         self._seen_tokens.append(group.tokens)
+        self._rewards += [trial.reward for trial in group.valid if trial.reward is not None]
         if group.reason:
             self.journal.note("filter", {"position": order.position, "reason": group.reason})
             self.books.settled(group, group.reason)
@@ -289,6 +292,9 @@ class AsyncLoop:
             in_queue=self.gate.staleness_in_queue(),
         )
         record["rollout/cap"] = self._concurrency.cap
+        if self._rewards:  # of all that finished since the step before, those without variance too
+            record["reward/finished"] = sum(self._rewards) / len(self._rewards)
+            self._rewards = []
         record["buffer/short_share"] = short_share(groups, self._seen_tokens)
         record["bound/waived"] = self.gate.waived
         alarms = self.books.step(self.gate.version, record, groups)
@@ -321,7 +327,7 @@ class AsyncLoop:
         if self.spec.retention.best and self._measuring == self.gate.version:
             hold_candidate(self.root, checkpoint)
         if self._evaluator is None and self.books.records and self.spec.retention.best:
-            reward = float(self.books.records[-1]["reward/mean"])
+            reward = float(self.books.records[-1]["reward/finished"])
             if reward > self.books.totals.best:
                 self.books.totals.best = reward
                 keep_best(self.root, checkpoint)

@@ -73,8 +73,10 @@ def record_of(
     trials = [trial for group in groups for trial in group.trials]
     valid = [trial for trial in trials if trial.reward is not None]
     ages = [max(0, version - group.oldest) for group in groups]
+    mean = _mean(trial.reward for trial in valid)
     return {
-        "reward/mean": _mean(trial.reward for trial in valid),
+        "reward/mean": mean,
+        "reward/finished": mean,
         "reward/passed": _mean(float(bool(trial.passed)) for trial in valid),
         "reward/difficulty": _mean(group.difficulty for group in groups),
         "policy/loss": metrics.loss,
@@ -141,7 +143,7 @@ def figures_of(step: int, record: Mapping[str, Any], groups: Sequence[SettledGro
     proxy = _mean(shadows) if shadows else measured.mean_reward if measured is not None else None
     return StepFigures(
         step=step,
-        reward=mean,
+        reward=record["reward/finished"],
         entropy=record["policy/entropy"],
         gap_mean=record["policy/gap_mean"],
         gap_q99=record["policy/gap_q99"],
