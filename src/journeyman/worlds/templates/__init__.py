@@ -6,16 +6,19 @@
 from __future__ import annotations
 
 from journeyman.worlds.template import Template
+from journeyman.worlds.templates.banking.ib10_waterfall import IB10
 from journeyman.worlds.templates.banking.ib11_repair import IB11
 from journeyman.worlds.templates.banking.ib1_ltm import IB1
 from journeyman.worlds.templates.banking.ib2_peers import IB2
 from journeyman.worlds.templates.banking.ib3_sensitivity import IB3
 from journeyman.worlds.templates.banking.ib4_equity import IB4
+from journeyman.worlds.templates.code.c1_report import C1
 from journeyman.worlds.templates.code.c2_reconcile import C2
 from journeyman.worlds.templates.code.c3_orders import C3
 from journeyman.worlds.templates.consulting.mc1_retention import MC1
 from journeyman.worlds.templates.consulting.mc3_spend import MC3
 from journeyman.worlds.templates.consulting.mc4_spans import MC4
+from journeyman.worlds.templates.consulting.mc5_waterfall import MC5
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
 from journeyman.worlds.templates.law.cl10_privilege import CL10
 from journeyman.worlds.templates.law.cl1_clauses import CL1
@@ -48,5 +51,8 @@ TEMPLATES: dict[str, Template] = {
     "IB11": IB11(),
     "CL7": CL7(),
     "CL10": CL10(),
+    "C1": C1(),
+    "IB10": IB10(),
+    "MC5": MC5(),
 }
 """Id -> template, in the order in which a build takes them in turn."""
