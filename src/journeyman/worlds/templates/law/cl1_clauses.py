@@ -78,18 +78,19 @@ class CL1:
                "titles": sorted({row["title"] for row in rows})}  # fmt: skip
         numbers = {row["contract"] for row in rows}
         drafts = {
-            p.site.split(":")[1]: p for p in office.planted if p.trap in self.traps and p.site.startswith("contract:")
+            p.site.split(":")[1]: p for p in office.planted if p.trap in self.traps and p.site.startswith("clause:")
         }
         traps = sorted({p.trap for site, p in drafts.items() if site in numbers and p.site.split(":")[-1] in types})
         strip = tuple({key: value for key, value in row.items() if key != "title"} for row in rows)
         answer = {"contracts": list(strip)}
+        wrong = _wrong(strip, old, types, hard, drafts, traps)
         blind = {"contracts": [{**row, **{t: old[i][t] for t in types}} for i, row in enumerate(strip)]}
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(ask, strip, hard),
-            (FILE,), _wrong(strip, old, types, hard, drafts, traps), trap_blind=blind,
+            (FILE,), wrong, trap_blind=blind,
             single={"contracts": [row for n, row in enumerate(strip) if n not in {i for i, _ in hard}][:1]},
             facts=tuple(f"clause:{row['id']}" for row in _clauses(office, numbers, types)),
-            traps=tuple(traps), unordered=("contracts",), knobs=knobs,
+            traps=tuple(sorted({one.trap for one in wrong if one.trap})), unordered=("contracts",), knobs=knobs,
             notes={"contracts": len(rows), "clauses": len(types), "amended": len(hard)},
         )  # fmt: skip
 
@@ -177,7 +178,7 @@ def _wrong(
             if planted is not None and planted.trap == trap:
                 kind = planted.site.split(":")[-1]
                 if kind in types:
-                    row[kind] = next(iter(planted.wrong.values()))
+                    row[kind] = planted.wrong.get(kind, next(iter(planted.wrong.values())))
         found.append(Wrong(f"{trap}:fell for it", {"contracts": wrong}, "every cell", trap))
     return tuple(one for one in found if one.answer["contracts"] != listed)
 
