@@ -1,0 +1,243 @@
+"""MC5: the price waterfall by segment and for all customers, with its chart.
+
+What makes it hard: a deduction may be negative, which raises the price; the last line is a subtotal, no step; and the
+weights of the segments stand in another document.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from journeyman.worlds.curriculum import Knobs
+from journeyman.worlds.drafting import CREATED, SheetRow
+from journeyman.worlds.template import FOLDER, Answer, Bound, Files, Lost, Solving, ToolCall, Unbindable, Wrong
+from journeyman.worlds.templates import reading
+from journeyman.worlds.verify import Check
+
+if TYPE_CHECKING:
+    from journeyman.worlds.office import Office
+
+FILE = "waterfall.xlsx"
+SHEET = "Waterfall"
+STEPS = {
+    "list_price": "List price", "volume_discount": "Volume discount", "promotion": "Promotions",
+    "rebate": "Year-end rebate", "freight": "Freight absorbed", "terms": "Payment terms",
+}  # fmt: skip
+"""Steps in their order, as the study names them; all but the first are deducted."""
+
+HEAD = ["Segment", "Customers", *STEPS.values(), "Pocket price", "Pocket share"]
+CENT = {"abs": 0.011}
+
+
+@dataclass(frozen=True)
+class MC5:
+    """See the module."""
+
+    id: str = "MC5"
+    domain: str = "consulting"
+    title: str = "price waterfall by segment, weighted, with a chart"
+    traps: tuple[str, ...] = ("T6",)
+
+    def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
+        """See ``Template.bind``."""
+        studies, methods = office.of_kind("price_waterfall"), office.of_kind("survey_method")
+        if len(studies) != 1 or len(methods) != 1:
+            raise Unbindable("no price study, or no survey method")
+        segments = list(office.setting.trade["segments"])
+        chosen = rng.sample(segments, max(2, min(len(segments), 2 + knobs.fan_out)))
+        rows = []
+        for segment in chosen:
+            count = office.truth.value("SELECT population FROM stratum WHERE segment = :s", s=segment)
+            amounts = {
+                step: float(office.truth.value(
+                    "SELECT amount FROM price WHERE segment = :s AND step = :p AND valid_to IS NULL", s=segment, p=step
+                ))
+                for step in STEPS
+            }  # fmt: skip
+            rows.append({"segment": segment, "customers": int(count), **_effects(amounts)})
+        ask: dict[str, Any] = {"segments": chosen, "steps": dict(STEPS), "file": FILE}
+        answer: Answer = {"segments": rows}
+        wrong = _wrong(rows, office)
+        return Bound(
+            self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(rows, office),
+            (FILE,), wrong, trap_blind={"segments": [_turned({**row, "customers": 1}) for row in rows]},
+            single={"segments": [{**row, "customers": 1, "freight": -abs(row["freight"])} for row in rows[:1]]},
+            facts=tuple(f"price:{s}:{step}" for s in chosen for step in STEPS),
+            reads=(studies[0].path, methods[0].path), traps=tuple(sorted({one.trap for one in wrong if one.trap})),
+            knobs=knobs, notes={"segments": len(chosen)},
+        )  # fmt: skip
+
+    def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
+        """See ``Template.write``."""
+        return {FILE: _book(layout(answer, form), len(answer["segments"]))}
+
+    def solve(self, ask: Mapping[str, Any]) -> Solving:
+        """See ``Template.solve``."""
+        studies = yield from reading.list_files("*price*waterfall*.xlsx")
+        methods = yield from reading.list_files("*survey*method*.docx")
+        if len(studies) != 1 or len(methods) != 1:
+            raise Lost("no price study, or no survey method")
+        text = yield from reading.tab(f"/{studies[0]}")
+        lines = [json.loads(match[1]) for match in re.finditer(r"^\d+: (\[.*\])$", text, re.MULTILINE)]
+        head = next(line for line in lines if line[0] == "Step")
+        amounts = {line[0]: dict(zip(head[1:], line[1:], strict=False)) for line in lines}
+        method = yield from reading.document_text(methods[0])
+        rows = []
+        for segment in ask["segments"]:
+            count = re.search(rf"{re.escape(segment)}\W+(\d[\d.,'\u2019 \u00a0\u202f]*)", method)
+            if count is None:
+                raise Lost(f"no number of customers for {segment}")
+            found = {step: float(amounts[name][segment]) for step, name in ask["steps"].items()}
+            rows.append({"segment": segment, "customers": reading.whole_number(count[1]), **_effects(found)})
+        page = {"name": SHEET, "headers": HEAD, "rows": layout({"segments": rows})}
+        book = {"directory": f"/{FOLDER}", "file_name": FILE, "sheets": [page]}
+        yield ToolCall("spreadsheets_create_spreadsheet", book)
+        last = len(rows) + 2
+        yield ToolCall("spreadsheets_create_chart", {
+            "file_path": f"/{FOLDER}/{FILE}", "sheet": SHEET, "data_range": f"A1:I{last}", "chart_type": "bar",
+            "title": "Price by segment", "categories_column": 0,
+        })  # fmt: skip
+
+
+def _effects(amounts: Mapping[str, float]) -> dict[str, float]:
+    """Effects on the price: the list price, and deductions with their sign turned."""
+    return {step: amount if step == "list_price" else -amount for step, amount in amounts.items()}
+
+
+def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row in which every deduction lowers the price."""
+    return {key: -abs(value) if key in STEPS and key != "list_price" else value for key, value in row.items()}
+
+
+def pocket(row: Mapping[str, Any]) -> float:
+    """What is left of the list price."""
+    return round(sum(float(row[step]) for step in STEPS), 4)
+
+
+def weighted(rows: Sequence[Mapping[str, Any]], key: str) -> float:
+    """Mean of a step over segments, weighted with customers."""
+    amounts = [(int(row["customers"]), pocket(row) if key == "pocket" else float(row[key])) for row in rows]
+    return sum(count * amount for count, amount in amounts) / sum(count for count, _ in amounts)
+
+
+def _wrong(rows: list[dict[str, Any]], office: Office) -> tuple[Wrong, ...]:
+    added = [{k: -v if k in STEPS and k != "list_price" else v for k, v in row.items()} for row in rows]
+    shifted = [{**row, "customers": rows[i - 1]["customers"]} for i, row in enumerate(rows)]
+    swapped = [{**rows[i - 1], "segment": row["segment"], "customers": row["customers"]} for i, row in enumerate(rows)]
+    plain = [{**row, "customers": 1} for row in rows]
+    older = [{**row, "rebate": 0.0, "terms": 0.0} for row in rows]
+    found = [
+        Wrong("deductions added", {"segments": added}, "steps"),
+        Wrong("weights of another segment", {"segments": shifted}, "all customers"),
+        Wrong("swapped-entity", {"segments": swapped}, "steps"),
+        Wrong("not weighted", {"segments": plain}, "all customers"),
+        Wrong("stale-version", {"segments": older}, "steps"),
+    ]
+    turned = [_turned(row) for row in rows]
+    if office.trap("T6", "price:") is not None and turned != rows:
+        found.append(Wrong("T6:freight deducted", {"segments": turned}, "steps", "T6"))
+    return tuple(one for one in found if one.answer["segments"] != rows)
+
+
+def _checks(rows: list[dict[str, Any]], office: Office) -> tuple[Check, ...]:
+    steps = list(STEPS)
+    last = len(rows) + 2
+    names = [HEAD[0], HEAD[1], *(STEPS[step] for step in steps), "Pocket price", "Pocket share"]
+    columns: list[dict[str, Any]] = [{"name": name, "tol": CENT} for name in names]
+    columns[-1]["tol"] = {"abs": 0.00051}
+    cells = [
+        [r["segment"], r["customers"], *(r[s] for s in steps), pocket(r), pocket(r) / r["list_price"]] for r in rows
+    ]
+    mean = {step: weighted(rows, step) for step in (*steps, "pocket")}
+    total = ["All", sum(r["customers"] for r in rows), *(mean[s] for s in steps), mean["pocket"],
+             mean["pocket"] / mean["list_price"]]  # fmt: skip
+    more, first = 100.0, rows[0]
+    share = first["customers"] / total[1]
+    trial = {"set": {f"{SHEET}!C2": first["list_price"] + more}, "expect": {
+        f"{SHEET}!I2": pocket(first) + more, f"{SHEET}!C{last}": mean["list_price"] + more * share,
+        f"{SHEET}!I{last}": mean["pocket"] + more * share,
+    }}  # fmt: skip
+    base = {"file": FILE, "sheet": SHEET, "key": ["Segment"], "columns": columns}
+    return (
+        Check("files", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
+        Check("no errors", "xlsx.no_errors", {"file": FILE}, kind="gate", no_op="pass"),
+        Check("steps", "table", {**base, "rows": [*cells, total]}, weight=0.4, trap_ids=("T6",)),
+        Check("all customers", "table", {**base, "rows": [total], "extra": "ignored"}, weight=0.3, trap_ids=("T6",)),
+        Check("pocket prices", "table", {**base, "rows": cells, "only": ["Pocket price"], "credit": "f1",
+                                         "extra": "ignored"}, weight=0.05, stage="intermediate", required=False),
+        Check("formulas", "xlsx.follows", {"file": FILE, "trials": [trial], "tol": CENT}, weight=0.2),
+        Check("chart", "xlsx.chart", {"file": FILE, "ranges": [f"{SHEET}!I2:I{last}"]}, weight=0.1),
+    )  # fmt: skip
+
+
+def layout(answer: Answer, form: str = "plain") -> list[SheetRow]:
+    """Rows below the header: the segments, then all customers; what follows from others is a formula."""
+    rows: list[list[Any]] = []
+    count = len(answer["segments"])
+    for number, row in enumerate(answer["segments"], start=2):
+        values = [row.get("segment"), row.get("customers"), *(row.get(step) for step in STEPS)]
+        typed = sum(value or 0 for value in values[2:])
+        rest: list[Any] = [f"=SUM(C{number}:H{number})", f"=I{number}/C{number}"]
+        rows.append([*values, *(rest if form != "typed" else [typed, typed / (values[2] or 1)])])
+    end, last = count + 1, count + 2
+    weight = f"$B$2:$B${end}"
+    means: list[Any] = [f"=SUMPRODUCT({weight},{c}2:{c}{end})/$B${last}" for c in "CDEFGH"]
+    total: list[Any] = ["All", f"=SUM(B2:B{end})", *means, f"=SUM(C{last}:H{last})", f"=I{last}/C{last}"]
+    if form == "typed":
+        heads = sum(row[1] or 0 for row in rows) or 1
+        means = [sum((row[1] or 0) * (row[c] or 0) for row in rows) / heads for c in range(2, 8)]
+        total = ["All", heads, *means, sum(means), sum(means) / (means[0] or 1)]
+    return [*rows, total]
+
+
+def _book(rows: Sequence[SheetRow], count: int) -> bytes:
+    """The workbook with its chart."""
+    import io
+
+    import xlsxwriter
+
+    made = io.BytesIO()
+    book = xlsxwriter.Workbook(made, {"in_memory": True})
+    book.set_properties({"created": CREATED})
+    page = book.add_worksheet(SHEET)
+    for number, line in enumerate([HEAD, *rows]):
+        for column, value in enumerate(line):
+            if value is not None:
+                page.write(number, column, value)
+    chart = book.add_chart({"type": "column"})
+    chart.add_series({
+        "name": f"={SHEET}!$I$1", "categories": f"={SHEET}!$A$2:$A${count + 2}",
+        "values": f"={SHEET}!$I$2:$I${count + 2}",
+    })  # fmt: skip
+    page.insert_chart("A20", chart)
+    book.close()
+    return made.getvalue()
+
+
+def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> str:
+    company, names = office.setting.company, ", ".join(ask["segments"])
+    opener = rng.choice((
+        f"We want to show the management of {company} where the list price goes.",
+        f"For the pricing workshop at {company} we need the waterfall on one page.",
+        f"Sales at {company} doubts that discounts are the problem; please draw up the price waterfall.",
+    ))  # fmt: skip
+    return f"""{opener}
+
+The price study (price waterfall, in commercial) has the steps of each segment; it shows deductions, so that a negative
+one raises the price. Its pocket price is no step. Take these segments: {names}.
+
+Save `artifacts/{FILE}` with one sheet `{SHEET}`: headers in row 1, the segments in the order above from row 2, then a
+row `All`. Columns in this order:
+
+- `Segment`; `Customers`: their number by the survey's method note; for All the sum over these segments
+- {", ".join(f"`{name}`" for name in STEPS.values())}: the effect on the price, so that what lowers it is negative; for
+  All the mean weighted with customers
+- `Pocket price`: list price plus all effects; `Pocket share`: pocket price over list price, as a fraction
+
+All, pocket price and pocket share are formulas. Add a native column chart of the pocket prices of the segments and All.
+"""
