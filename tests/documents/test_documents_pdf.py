@@ -58,6 +58,20 @@ def test_text_in_rows_across_the_columns_counts_as_mixed(files):
     assert files.kept_and_mixed("MARK0 a MARK1 b\nc END0 d END1", 3) == (0, 2)
 
 
+def test_a_title_close_above_two_columns_does_not_join_them():
+    def draw(page) -> None:
+        page.setFont("Helvetica", 16)
+        page.drawString(150, 780, "One title over both of the columns")
+        page.setFont("Helvetica", 10)
+        for line in range(20):
+            shift = 0 if line < 10 else 6  # paragraphs of both columns end at the same height, so a cut goes through
+            page.drawString(50, 763 - 12 * line - shift, f"left {line:02d} and some more words of prose")
+            page.drawString(320, 763 - 12 * line - shift, f"right {line:02d} and some more words of prose")
+
+    text = " ".join(node.text for node in of_kind(open_document(drawn(draw), "two.pdf"), "paragraph"))
+    assert text.index("left 19") < text.index("right 00")
+
+
 def test_tables_in_columns_are_cut_out_whole_and_titles_are_told_apart(files):
     document = open_document(files.two_col(4), "a.pdf")
     rows = [[cell.text for cell in row.children] for row in of_kind(document, "row")]

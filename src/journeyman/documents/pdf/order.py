@@ -33,6 +33,10 @@ GAP = 10.0
 GAP_IN_HEIGHTS = 1.2
 """The same in heights of a line, for text set with wide leading."""
 
+TITLE_LINES, TITLE_DEPTH = 3, 3
+"""Lines on top of columns that may block their gutter with less white below them than between blocks, and the depth of
+cuts down to which they are looked for: titles stand on a page, not inside of a column."""
+
 MAX_DEPTH = 60
 
 SAME_LINE = 3.0
@@ -59,7 +63,9 @@ def _cut(boxes: list[Box], gap: float, leftward: bool, depth: int, found: list[l
             for side in (right, left) if leftward else (left, right):
                 _cut(side, gap, leftward, depth + 1, found)
             return
-        at = _widest([(box.y0, box.y1) for box in boxes], gap)
+        at = _below_title(boxes) if depth < TITLE_DEPTH else None
+        if at is None:
+            at = _widest([(box.y0, box.y1) for box in boxes], gap)
         if at is not None:
             _cut([box for box in boxes if box.y1 <= at], gap, leftward, depth + 1, found)
             _cut([box for box in boxes if box.y1 > at], gap, leftward, depth + 1, found)
@@ -77,6 +83,18 @@ def _gutter(boxes: list[Box]) -> float | None:
     for at in _gaps([(box.x0, box.x1) for box in boxes], NARROW_GUTTER):
         if _is_even(boxes, at) and not _is_table(boxes, at):
             return at
+    return None
+
+
+def _below_title(boxes: list[Box]) -> float | None:
+    """Lower edge of the first lines when the gutter of two columns begins right below them."""
+    if len(boxes) <= 2 * MIN_BOXES_BESIDE:
+        return None
+    rows = sorted({box.y1 for box in boxes})[:TITLE_LINES]
+    for edge in rows:
+        below = [box for box in boxes if box.y1 > edge]
+        if min((box.y0 for box in below), default=edge) >= edge and _gutter(below) is not None:
+            return edge
     return None
 
 
