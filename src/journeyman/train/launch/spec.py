@@ -52,7 +52,7 @@ class KubernetesSpec(Knobs):
 class LaunchSpec(Knobs):
     """A run on a cluster."""
 
-    name: str = Field("journeyman", pattern=r"^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$", description="of the job")
+    name: str = Field("journeyman", pattern=r"^[a-z][-a-z0-9]{0,38}[a-z0-9]$", description="of the job")
     command: str = Field(
         "journeyman train rl recipe.toml", description="what runs; started again, it continues where it stopped"
     )
