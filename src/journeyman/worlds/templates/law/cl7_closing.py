@@ -115,7 +115,7 @@ def _wrong(rows: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], 
     exchanged = {SIGNED: RELEASED, RELEASED: SIGNED, OPEN: OPEN}
     silent = [{**row, "status": OPEN, "mail": NO_MAIL} for row in now]
     shifted = [{**row, "status": now[i - 1]["status"], "mail": now[i - 1]["mail"]} for i, row in enumerate(now)]
-    tried = {
+    tried: dict[str, Sequence[Mapping[str, Any]]] = {
         "later mails counted": last,
         "signed taken for released": as_released,
         "swapped-entity": shifted,
@@ -123,7 +123,7 @@ def _wrong(rows: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], 
         "statuses exchanged": [{**row, "status": exchanged[row["status"]]} for row in now],
         "open items left out": [row for row in now if row["status"] != OPEN],
     }
-    return tuple(Wrong(name, {"items": list(given)}, "every item") for name, given in tried.items())
+    return tuple(Wrong(name, {"items": [dict(one) for one in given]}, "every item") for name, given in tried.items())
 
 
 def _checks(now: Sequence[Mapping[str, Any]], late: Sequence[int], held: Sequence[int]) -> tuple[Check, ...]:
