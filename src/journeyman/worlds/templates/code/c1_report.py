@@ -57,6 +57,8 @@ class C1:
         answer: Answer = {"kept": kept, "report": _since(revenue(bookings), ask)}
         fails, passes = _cases(bug, bugs, rng)
         broken: Answer = {"kept": {**kept, bug: False}, "report": _since(revenue(bookings, bug), ask)}
+        if broken["report"] == answer["report"]:
+            raise Unbindable("the bug does not show in the report")
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer,
             _checks(answer, fails, passes), (*SOURCES, BOOK), _wrong(answer, broken, bug, bugs, bookings, ask),
