@@ -60,6 +60,7 @@ def run(trainer, root, steps=3):
     return np.array(figures), saved, pushed(trainer)
 
 
+@pytest.mark.thorough
 def test_one_and_two_processes_take_the_same_steps_and_resume_each_other(one, two, directory, tmp_path):
     figures, saved, weights = {}, {}, {}
     for ranks, trainer in ((1, one), (2, two)):
@@ -80,6 +81,7 @@ def test_one_and_two_processes_take_the_same_steps_and_resume_each_other(one, tw
     assert worst_gap(weights[2], dict(alone.model.named_parameters())) < 1e-4
 
 
+@pytest.mark.thorough
 def test_logprobs_come_back_in_the_rows_order(two, directory):
     rows = step_rows(30)
     alone = make_trainer(BackendSpec(stock_forward=True, dtype="float64"), directory, RATE)
@@ -88,6 +90,7 @@ def test_logprobs_come_back_in_the_rows_order(two, directory):
         assert np.abs(a - b).max() < 1e-6
 
 
+@pytest.mark.thorough
 def test_fewer_rows_than_processes_are_a_step_too(one, two):
     rows = step_rows(31, groups=1, size=2)[:1]
     spec, norms = UpdateSpec(), []
@@ -97,6 +100,7 @@ def test_fewer_rows_than_processes_are_a_step_too(one, two):
     assert min(norms) > 0
 
 
+@pytest.mark.thorough
 def test_what_all_processes_refuse_is_the_callers_error_and_the_group_goes_on(two):
     rows, loss = step_rows(32), resolve_loss("dppo_topk", params={"divergence": "tv"})
     with pytest.raises(InputError, match="topk"):
@@ -104,6 +108,7 @@ def test_what_all_processes_refuse_is_the_callers_error_and_the_group_goes_on(tw
     assert len(two.forward_logprobs(rows)) == len(rows)
 
 
+@pytest.mark.thorough
 def test_a_gradient_that_is_not_finite_takes_no_step_anywhere(two):
     rows = step_rows(33)
     before = pushed(two)
@@ -131,7 +136,7 @@ def gone(pid, limit_s=20.0):
     return False
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_killed_process_ends_the_group_with_an_error_and_leaves_nobody_behind(directory):
     trainer = group(directory, 2)
     agent = trainer._processes._process.pid
@@ -148,7 +153,7 @@ def test_a_killed_process_ends_the_group_with_an_error_and_leaves_nobody_behind(
         trainer.optim_step()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_four_processes_take_the_steps_of_one(one, directory, tmp_path):
     with group(directory, 4) as four:
         expected = group(directory, 1)
