@@ -12,6 +12,7 @@ from journeyman.worlds.templates.banking.ib1_ltm import IB1
 from journeyman.worlds.templates.banking.ib2_peers import IB2
 from journeyman.worlds.templates.banking.ib3_sensitivity import IB3
 from journeyman.worlds.templates.banking.ib4_equity import IB4
+from journeyman.worlds.templates.banking.ib5_bids import IB5
 from journeyman.worlds.templates.banking.ib6_peg import IB6
 from journeyman.worlds.templates.banking.ib9_addbacks import IB9
 from journeyman.worlds.templates.code.c1_report import C1
@@ -23,6 +24,7 @@ from journeyman.worlds.templates.consulting.mc3_spend import MC3
 from journeyman.worlds.templates.consulting.mc4_spans import MC4
 from journeyman.worlds.templates.consulting.mc5_waterfall import MC5
 from journeyman.worlds.templates.consulting.mc6_interviews import MC6
+from journeyman.worlds.templates.consulting.mc7_refresh import MC7
 from journeyman.worlds.templates.consulting.mc8_survey import MC8
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
 from journeyman.worlds.templates.law.cl10_privilege import CL10
@@ -72,5 +74,7 @@ TEMPLATES: dict[str, Template] = {
     "MC2": MC2(),
     "IB9": IB9(),
     "MC6": MC6(),
+    "IB5": IB5(),
+    "MC7": MC7(),
 }
 """Id -> template, in the order in which a build takes them in turn."""
