@@ -79,7 +79,7 @@ class S3:
         books = yield from reading.list_files("*kpi*workbook*.xlsx")
         if len(books) != 1:
             raise Lost(f"{len(books)} workbooks of key figures")
-        table = yield from _table(books[0])
+        table = yield from key_figures(books[0])
         messages = yield from _channel("general")
         items, cited = [], []
         for number, item in enumerate(ask["items"], start=1):
@@ -96,7 +96,7 @@ class S3:
         yield from reading.deliver_text(FILE, json_bytes({"items": items, "citations": cited}))
 
 
-def _table(path: str) -> reading.Reading:
+def key_figures(path: str) -> reading.Reading:
     """(key figure, quarter) -> value and cell of the workbook."""
     text = yield from reading.tab(f"/{path}")
     rows = {int(m[1]): json.loads(m[2]) for m in re.finditer(r"^(\d+): (\[.*\])$", text, re.MULTILINE)}
