@@ -20,6 +20,7 @@ def refreshed(data: bytes, plan: dict[str, Any]) -> bytes:
 
     deck = Presentation(io.BytesIO(data))
     pages = {page.shapes.title.text.lower(): page for page in deck.slides}
+    periods = [str(period or "") for period in plan["periods"]]
     for one in plan["slides"]:
         page = pages.get(str(one["kpi"]).lower())
         if page is None:
@@ -29,19 +30,19 @@ def refreshed(data: bytes, plan: dict[str, Any]) -> bytes:
         for shape in page.shapes:
             if shape.has_chart:
                 made = CategoryChartData()
-                made.categories = plan["periods"]
+                made.categories = periods
                 made.add_series(shape.chart.plots[0].series[0].name, values)
                 shape.chart.replace_data(made)
             elif shape.has_table:
                 is_comma = "," in shape.table.cell(1, 1).text
                 shown = [f"{value:.1f}".replace(".", "," if is_comma else ".") for value in values]
-                for column, (period, text) in enumerate(zip(plan["periods"], shown, strict=False), start=1):
+                for column, (period, text) in enumerate(zip(periods, shown, strict=False), start=1):
                     for row, word in ((0, period), (1, text)):
                         shape.table.cell(row, column).text_frame.paragraphs[0].runs[0].text = word
                 first = next(s for s in page.shapes if s.name == "Key messages")
-                first.text_frame.paragraphs[0].runs[0].text = f"{plan['periods'][-1]}: {shown[-1]}"
+                first.text_frame.paragraphs[0].runs[0].text = f"{periods[-1]}: {shown[-1]}"
             elif shape.name == "Source":
-                shape.text_frame.paragraphs[0].runs[0].text = f"Source: KPI workbook {plan['periods'][-1]}"
+                shape.text_frame.paragraphs[0].runs[0].text = f"Source: KPI workbook {periods[-1]}"
     made_bytes = io.BytesIO()
     deck.save(made_bytes)
     return made_bytes.getvalue()
