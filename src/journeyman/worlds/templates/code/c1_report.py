@@ -50,18 +50,16 @@ class C1:
         bug = office.truth.value("SELECT kind FROM defect WHERE id = 'DF-repo'")
         rows = [[unmarked(word)[0] for word in row] for row in found[0].content.rows]
         bookings = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
-        months = sorted({one["booked_on"][:7] for one in bookings})
-        ask = {"since": months[rng.randrange(len(months) - 2)], "folder": REPO, "bookings": found[0].path}
         bugs = sorted(pack("reporting_repo")["bugs"])
         kept = dict.fromkeys(bugs, True)
-        answer: Answer = {"kept": kept, "report": _since(revenue(bookings), ask)}
+        ask, chosen = _scope(bookings, bug, rng)
+        ask |= {"folder": REPO, "bookings": found[0].path}
+        answer: Answer = {"kept": kept, "report": _since(revenue(chosen), ask)}
         fails, passes = _cases(bug, bugs, rng)
-        broken: Answer = {"kept": {**kept, bug: False}, "report": _since(revenue(bookings, bug), ask)}
-        if broken["report"] == answer["report"]:
-            raise Unbindable("the bug does not show in the report")
+        broken: Answer = {"kept": {**kept, bug: False}, "report": _since(revenue(chosen, bug), ask)}
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer,
-            _checks(answer, fails, passes), (*SOURCES, BOOK), _wrong(answer, broken, bug, bugs, bookings, ask),
+            _checks(answer, fails, passes), (*SOURCES, BOOK), _wrong(answer, broken, bug, bugs, chosen, ask),
             trap_blind=broken, single={"kept": broken["kept"], "report": []},
             reads=(found[0].path, *(f"{REPO}/{name}" for name in SOURCES)), knobs=knobs,
             notes={"bug": bug, "months": len({row["month"] for row in answer["report"]})},
@@ -88,7 +86,10 @@ class C1:
             raise Lost(f"{repaired} lines break a rule of the README")
         for name, text in texts.items():
             yield from reading.deliver_text(name, text.encode())
-        run = f"cd artifacts && python3 -B report.py ../{ask['bookings']} /tmp/report.csv && cat /tmp/report.csv"
+        pick = f"[row for row in rows[1:] if int(row[5]) >= {ask['least']}]"
+        code = f"rows = list(csv.reader(open('{ask['bookings']}')))\nout = rows[:1] + {pick}\n"
+        part = f"python3 -c \"import csv\n{code}csv.writer(open('/tmp/part.csv', 'w')).writerows(out)\""
+        run = f"{part} && cd artifacts && python3 -B report.py /tmp/part.csv /tmp/report.csv && cat /tmp/report.csv"
         printed = yield from reading.shell(run)
         table = list(csv.DictReader(io.StringIO(printed)))
         rows = [{**row, "revenue": int(row["revenue"])} for row in table if row["month"] >= ask["since"]]
@@ -112,6 +113,20 @@ def revenue(bookings: Iterable[Booking], bug: str = "") -> list[dict[str, Any]]:
     if bug == "order":
         keys = [(m, r) for r in sorted(regions) for m in sorted(months)]
     return [{"month": m, "region": r, "revenue": totals.get((m, r), 0)} for m, r in keys]
+
+
+def _scope(bookings: Sequence[Booking], bug: str, rng: random.Random) -> tuple[dict[str, Any], list[Booking]]:
+    """Which bookings and months the report is about, such that the bug shows in it. Raises Unbindable."""
+    sizes = sorted((int(one["gross"]) for one in bookings), reverse=True)
+    leasts = [0, *(sizes[min(len(sizes) - 1, count)] for count in (20, 30, 45, 70))]
+    rng.shuffle(leasts)
+    for least in leasts:
+        chosen = [one for one in bookings if int(one["gross"]) >= least]
+        months = sorted({one["booked_on"][:7] for one in chosen})
+        ask = {"since": months[rng.randrange(max(1, len(months) - 2))], "least": least}
+        if _since(revenue(chosen), ask) != _since(revenue(chosen, bug), ask):
+            return ask, chosen
+    raise Unbindable("the bug shows in no report")
 
 
 def _since(rows: Sequence[Mapping[str, Any]], ask: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -229,15 +244,18 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
         f"Since last week the monthly report of {office.setting.company} does not do what its README says.",
     ))  # fmt: skip
     names = ", ".join(f"`artifacts/{name}`" for name in SOURCES)
+    what = f"{ask['bookings']}"
+    if ask["least"]:
+        what = f"the bookings of {what} with a gross amount of {ask['least']} or more, whatever their kind and status,"
     return f"""{opener}
 
 The script is in {ask["folder"]}; the rules stand in its README. Find what breaks them and repair it; nothing else about
 how it is called, what it reads and what it writes may change. Leave the folder as it is and save the whole repaired
 program as {names} (files that needed no change as they are).
 
-Then run it on {ask["bookings"]} and save the months from {ask["since"]} on as `artifacts/{BOOK}`: one sheet
-`Report` with the headers `Month`, `Region`, `Revenue` in row 1, and the lines of the report below, months as text such
-as {ask["since"]}.
+Then run it on {what}
+and save the months from {ask["since"]} on as `artifacts/{BOOK}`: one sheet `Report` with the headers `Month`, `Region`,
+`Revenue` in row 1, and the lines of the report below, months as text such as {ask["since"]}.
 
 The program is also run on other bookings, with /dev/stdout as the file that it writes.
 """

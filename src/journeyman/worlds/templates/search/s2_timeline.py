@@ -191,7 +191,9 @@ def _wrong(
     steady = [{**row, "leader": rows[0]["bidder"], "best": rows[0]["price"]} for row in rows]
     earlier = [{**row, "leader": rows[i - 1]["leader"], "best": rows[i - 1]["best"]} for i, row in enumerate(rows)]
     first = [one for one in told if not one["is_improved"]]
+    scaled = [{**row, "price": row["price"] / 1000, "best": row["best"] / 1000} for row in rows]
     found = [
+        Wrong("thousands for units", {"messages": scaled}, "timeline"),
         Wrong("swapped-entity", {"messages": swapped}, "timeline"),
         Wrong("by name", {"messages": by_name}, "timeline"),
         Wrong("the first leads for ever", {"messages": steady}, "timeline"),
