@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from journeyman.worlds.content import Block, Book, Deck, Heading, Paragraph, Prose, Slide, SlideChart, Table
+from journeyman.worlds.content import Block, Book, Deck, Heading, Mail, Paragraph, Prose, Slide, SlideChart, Table
 from journeyman.worlds.data import pack
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.contracts import contract_path
 from journeyman.worlds.events.statements import income_of
 from journeyman.worlds.events.tables import sheet_of
+from journeyman.worlds.events.withdrawals import withdraw_release
 from journeyman.worlds.simulate.calendars import add_working_days
 from journeyman.worlds.simulate.figures import labels
 from journeyman.worlds.truth.store import Row
@@ -121,6 +122,7 @@ def _checklist(draft: Draft, event: Row) -> None:
     """Items with no status; the status of each follows from mails: signed and released, signed only, or open."""
     rng, setting = draft.rng("checklist"), draft.setting
     rows = []
+    mails: dict[str, Mail] = {}
     owners = [draft.roles[role] for role in ("outside_counsel", "counsel", "banker", "lender")]
     for number, item in enumerate(CHECKLIST, start=1):
         owner, status = rng.choice(owners), rng.choice(("released", "signed", "open"))
@@ -140,7 +142,7 @@ def _checklist(draft: Draft, event: Row) -> None:
                 "signed": "is signed, but our signature pages are held in escrow until we say otherwise",
             }[status]
             stated = draft.fact(f"checklist:CK{number:02d}", words, status, subject="checklist", predicate=item)
-            draft.mail(
+            mails[f"CK{number:02d}"] = draft.mail(
                 event["id"],
                 setting.instant(day, rng),
                 owner,
@@ -149,6 +151,7 @@ def _checklist(draft: Draft, event: Row) -> None:
                 f'Dear all,\n\nthe document "{item}" {stated}.\n\n{owner["name"]}\n',
             )
     draft.truth.add("checklist", rows, event=event["id"], at=event["date"])
+    withdraw_release(draft, rows, mails)
     lines = [(row["id"], row["item"], row["owner"], row["due"], "") for row in rows]
     sheet = sheet_of(
         "Checklist",

@@ -1,7 +1,7 @@
 """CL7: where each document of a closing stands on a day: released, signed and held back, or open.
 
-What makes it hard: the checklist says nothing, mails say it in words, a signed document is not a released one, and
-mails of later days do not count yet.
+What makes it hard: the checklist says nothing, mails say it in words, a signed document is not a released one, a
+later mail may take a release back, and mails of later days do not count yet.
 """
 
 from __future__ import annotations
@@ -37,29 +37,32 @@ class CL7:
     id: str = "CL7"
     domain: str = "law"
     title: str = "status of a closing checklist from mails"
-    traps: tuple[str, ...] = ()
+    traps: tuple[str, ...] = ("T18",)
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
         rows = [_entry(office, row) for row in office.truth.rows("SELECT * FROM checklist ORDER BY id")]
-        days = sorted({row["day"] for row in rows if row["day"]})
+        days = sorted({said[0] for row in rows for said in row["said"]})
         if len(days) < 5:
             raise Unbindable("too few mails about the closing")
         day = days[rng.randrange(len(days) // 2, len(days) - 1)]
+        missed = [_at({**row, "said": row["said"][:1]}, day) for row in rows]
         now = [_at(row, day) for row in rows]
         if len(Counter(row["status"] for row in now)) < 3:
             raise Unbindable("not every status occurs")
         ask = {"day": day, "file": FILE}
         answer = {"items": now}
-        late = [i for i, row in enumerate(rows) if row["day"] > day]
+        late = [i for i, row in enumerate(rows) if row["said"] and row["said"][-1][0] > day]
         held = [i for i, row in enumerate(now) if row["status"] == SIGNED]
-        careless = [{**_at(row, office.today), "status": RELEASED if row["day"] else OPEN} for row in rows]
+        careless = [{**_at(row, office.today), "status": RELEASED if row["said"] else OPEN} for row in rows]
+        wrong = _wrong(rows, now, missed, office.today)
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(now, late, held),
-            (FILE,), _wrong(rows, now, office.today), trap_blind={"items": careless},
+            (FILE,), wrong, trap_blind={"items": careless},
             single={"items": [row for row in now if row["status"] == RELEASED][:1]},
             facts=tuple(f"checklist:{row['no']}" for row in now if row["status"] != OPEN),
-            reads=tuple(document.path for document in office.of_kind("checklist")), unordered=("items",), knobs=knobs,
+            reads=tuple(document.path for document in office.of_kind("checklist")), unordered=("items",),
+            traps=tuple(sorted({one.trap for one in wrong if one.trap})), knobs=knobs,
             notes={"late": len(late), "held": len(held), "open": sum(row["status"] == OPEN for row in now)},
         )  # fmt: skip
 
@@ -82,7 +85,8 @@ class CL7:
             full = json.loads((yield ToolCall("mail_read_mail", {"mail_id": mail["mail_id"]})))
             words = " ".join(full["body"].split())
             status = SIGNED if "held in escrow" in words else RELEASED if "are released" in words else OPEN
-            said.setdefault(full["subject"].removeprefix("Closing: "), (status, mail["mail_id"]))
+            item = full["subject"].removeprefix("Re: ").removeprefix("Closing: ")
+            said.setdefault(item, (status, mail["mail_id"]))  # the newest comes first
         rows = []
         for number, quoted in LISTED.findall(text):
             status, mail_id = said.get(json.loads(quoted), (OPEN, NO_MAIL))
@@ -91,25 +95,29 @@ class CL7:
 
 
 def _entry(office: Office, row: Mapping[str, Any]) -> dict[str, Any]:
-    """An item with the mail that states its last status and the day it was sent; both empty where there is none."""
-    places = [one.locator.removeprefix("msg:").strip("<>") for one in office.where(f"checklist:{row['id']}")]
-    mails = sorted({one.partition("/")[0] for one in places if SENT.search(one)})
-    if row["status"] != OPEN and len(mails) != 1:
-        raise Unbindable(f"{len(mails)} mails about {row['item']}")
-    match = SENT.search(mails[0]) if mails else None
-    day = "-".join(match.groups()) if match else ""
-    return {"no": row["id"], "item": row["item"], "status": row["status"], "mail": mails[0] if mails else NO_MAIL,
-            "day": day}  # fmt: skip
+    """An item with everything that mails say about it, in the order of time: day, status, mail."""
+    said = []
+    for fact in (f"checklist:{row['id']}", f"checklist:{row['id']}:withdrawn"):
+        places = [one.locator.removeprefix("msg:").strip("<>").partition("/")[0] for one in office.where(fact)]
+        for mail in sorted(set(places)):
+            if match := SENT.search(mail):
+                said.append(("-".join(match.groups()), str(office.facts[fact].value), mail))
+    last = max(said)[1] if said else OPEN
+    if last != row["status"] or len({day for day, _, _ in said}) != len(said):
+        raise Unbindable(f"{len(said)} mails about {row['item']}")
+    return {"no": row["id"], "item": row["item"], "said": sorted(said)}
 
 
 def _at(row: Mapping[str, Any], day: str) -> dict[str, Any]:
     """The item as it stood at the end of a day."""
-    known = bool(row["day"]) and row["day"] <= day
-    status, mail = (row["status"], row["mail"]) if known else (OPEN, NO_MAIL)
+    known = [one for one in row["said"] if one[0] <= day]
+    _, status, mail = known[-1] if known else ("", OPEN, NO_MAIL)
     return {"no": row["no"], "item": row["item"], "status": status, "mail": mail}
 
 
-def _wrong(rows: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], today: str) -> tuple[Wrong, ...]:
+def _wrong(
+    rows: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], missed: Sequence[Mapping[str, Any]], today: str
+) -> tuple[Wrong, ...]:
     last = [_at(row, today) for row in rows]
     as_released = [{**row, "status": RELEASED if row["status"] == SIGNED else row["status"]} for row in now]
     exchanged = {SIGNED: RELEASED, RELEASED: SIGNED, OPEN: OPEN}
@@ -123,7 +131,10 @@ def _wrong(rows: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], 
         "statuses exchanged": [{**row, "status": exchanged[row["status"]]} for row in now],
         "open items left out": [row for row in now if row["status"] != OPEN],
     }
-    return tuple(Wrong(name, {"items": [dict(one) for one in given]}, "every item") for name, given in tried.items())
+    found = [Wrong(name, {"items": [dict(one) for one in given]}, "every item") for name, given in tried.items()]
+    if list(missed) != list(now):
+        found.append(Wrong("T18:correction missed", {"items": list(missed)}, "every item", "T18"))
+    return tuple(found)
 
 
 def _checks(now: Sequence[Mapping[str, Any]], late: Sequence[int], held: Sequence[int]) -> tuple[Check, ...]:
@@ -164,5 +175,5 @@ Save `artifacts/{FILE}` with one sheet, headers in row 1 and one row per item:
 - `No`, `Item`: as in the checklist
 - `Status`: `{RELEASED}` where all have signed and the signature pages are released, `{SIGNED}` where all have signed
   and pages are still held in escrow, otherwise `{OPEN}`
-- `Mail`: mail_id of the mail that says so, `{NO_MAIL}` where there is none
+- `Mail`: mail_id of the mail that says so (the last one, where there are several), `{NO_MAIL}` where there is none
 """
