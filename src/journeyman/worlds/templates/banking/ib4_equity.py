@@ -101,13 +101,7 @@ class IB4:
     def solve(self, ask: Mapping[str, Any]) -> Solving:
         """See ``Template.solve``."""
         text = yield from reading.document_text((yield from one_file("*debt*overview*.pdf")))
-        table = {
-            line[0]: line[1] for line in map(json.loads, re.findall(r"^\s*(\[.*\])$", text, re.M)) if len(line) > 1
-        }
-        debts = {key: reading.whole_number(_unmarked(table[LINES[key]])) for key in DEBT.values()}
-        note = re.search(r"Drawn at the reporting date: ([^;]*?)\. Only drawn", " ".join(text.split()))
-        if note:
-            debts["revolver"] = reading.whole_number(note[1])
+        debts = read_debts(text)
         listed = records((yield from sheet_rows((yield from one_file("*cap*table*.xlsx")))), "Holder")
         holdings = [
             {"share_class": row["Class"], "shares": row["Shares"], "strike": row[f"Strike ({ask['currency']})"]}
@@ -145,6 +139,15 @@ def bridged(
         "equity_value": round(diluted * price, 2), "enterprise_value": round(diluted * price + net_debt, 2),
     }  # fmt: skip
     return {key: found[key] for key in LINES}
+
+
+def read_debts(text: str) -> dict[str, int]:
+    """Drawn amounts and cash of a debt overview, by the keys of ``DEBT``; a footnote replaces what the table says."""
+    rows = map(json.loads, re.findall(r"^\s*(\[.*\])$", text, re.M))
+    table = {line[0]: line[1] for line in rows if len(line) > 1}
+    debts = {key: reading.whole_number(_unmarked(table[LINES[key]])) for key in DEBT.values()}
+    note = re.search(r"Drawn at the reporting date: ([^;]*?)\. Only drawn", " ".join(text.split()))
+    return debts | ({"revolver": reading.whole_number(note[1])} if note else {})
 
 
 def _unmarked(text: str) -> str:
