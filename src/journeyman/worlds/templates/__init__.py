@@ -15,6 +15,7 @@ from journeyman.worlds.templates.banking.ib4_equity import IB4
 from journeyman.worlds.templates.banking.ib5_bids import IB5
 from journeyman.worlds.templates.banking.ib6_peg import IB6
 from journeyman.worlds.templates.banking.ib7_certificate import IB7
+from journeyman.worlds.templates.banking.ib8_factbook import IB8
 from journeyman.worlds.templates.banking.ib9_addbacks import IB9
 from journeyman.worlds.templates.code.c1_report import C1
 from journeyman.worlds.templates.code.c2_reconcile import C2
@@ -78,5 +79,6 @@ TEMPLATES: dict[str, Template] = {
     "IB5": IB5(),
     "MC7": MC7(),
     "IB7": IB7(),
+    "IB8": IB8(),
 }
 """Id -> template, in the order in which a build takes them in turn."""
