@@ -83,7 +83,7 @@ class MC2:
         found: Studies = {name: {} for name in order.groups()}
         for path in (yield from reading.list_files("*market*study*.pdf", "market")):
             page = yield from reading.document_text(path)
-            source = next((name for name in found if re.search(rf"{re.escape(name)}, \w*\d", page)), None)
+            source = next((name for name in found if name in " ".join(page.split())), None)
             scale = re.search(r"Market size, [A-Z]{3} (thousand|million)", page)
             if source is None or scale is None:
                 raise Lost(f"{path} names no source, or no scale")
