@@ -91,7 +91,9 @@ def program(rules: dict[str, Any]) -> str:
     head, _, _ = text.partition("def program(")
     head = head.replace("RULES: dict[str, Any] = {}", f"RULES: dict[str, Any] = {rules!r}")
     head = head.partition('"""\n\n')[2]
-    return f'"""Reconcile a ledger with a bank statement."""\n\n{head.rstrip()}\n\n\nmain(*sys.argv[1:4])\n'
+    return (
+        f'"""Reconcile a ledger with a bank statement."""\n\n{head.rstrip()}\n\n\nimport sys\n\nmain(*sys.argv[1:4])\n'
+    )
 
 
 def as_text(rows: list[list[str]], separator: str) -> str:
