@@ -20,11 +20,54 @@ NUM_CONTRACTS = 3
 def apply(draft: Draft, rng: Random) -> list[Planted]:
     """Unsigned amendments newer than the signed ones, an unsigned offer, an old personnel export called final."""
     planted = [_amendment(draft, rng, contract) for contract in _amended(draft, rng)]
-    return [*planted, _offer(draft, rng), _personnel(draft, rng)]
+    return [*planted, _offer(draft, rng), _personnel(draft, rng), *_control(draft, rng)]
 
 
 def _amended(draft: Draft, rng: Random) -> list[dict[str, object]]:
     return rng.sample([c for _, c in sorted(draft.notes["contracts"].items()) if "amendment" in c], NUM_CONTRACTS)
+
+
+def _control(draft: Draft, rng: Random) -> list[Planted]:
+    """A draft that would turn a consent, or a right to terminate, into a notice; nobody signed it."""
+    found = [
+        (contract, clause)
+        for _, contract in sorted(draft.notes["contracts"].items())
+        for clause in contract["clauses"]
+        if "amendment" not in contract
+        and clause["type"] == "change_of_control"
+        and clause["params_json"]["value"] in ("consent", "termination")
+    ]
+    if not found:
+        return []
+    contract, clause = rng.choice(found)
+    right = clause["params_json"]
+    other = {**right, "value": "notice", "days": next(d for d in (15, 30) if d != right["days"])}
+    day = (draft.setting.today - timedelta(days=rng.randrange(6, 40))).isoformat()
+    event = draft.event("draft circulated", day, f"Unsigned draft of an amendment to {contract['id']}")
+    bait = f"clause:{clause['id']}:draft"
+    blocks = amendment_blocks(draft, contract, {**clause, "params_json": other}, day, bait)
+    blocks.append(Paragraph("Draft for discussion. Not signed; subject to approval by the boards of both parties."))
+    title = f"Amendment to {contract['id']}, draft"
+    draft.document(
+        f"legal/amendments/{draft.setting.file_name(contract['id'], 'amendment v2 final')}.docx",
+        "amendment_draft",
+        Prose(tuple(blocks), title, header="v2 final"),
+        event,
+        day=day,
+        author=draft.roles["counsel"]["name"],
+        version="draft 2",
+        subject=f"contract:{contract['id']}",
+    )
+    return [
+        Planted(
+            "T1",
+            f"clause:{contract['id']}:change_of_control",
+            (f"clause:{clause['id']}",),
+            {"draft": "notice", "days": other["days"]},
+            {"draft": right["value"], "days": right["days"]},
+            (bait,),
+        )
+    ]
 
 
 def _amendment(draft: Draft, rng: Random, contract: dict[str, object]) -> Planted:

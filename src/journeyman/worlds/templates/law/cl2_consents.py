@@ -23,6 +23,7 @@ from journeyman.worlds.verify import Check
 
 if TYPE_CHECKING:
     from journeyman.worlds.office import Office
+    from journeyman.worlds.plan import Planted
 
 FILE = "consents.docx"
 COLUMNS = ("Contract", "Counterparty", "Effect", "Day")
@@ -42,7 +43,7 @@ class CL2:
     id: str = "CL2"
     domain: str = "law"
     title: str = "change of control list with deadlines for a deal"
-    traps: tuple[str, ...] = ()
+    traps: tuple[str, ...] = ("T1",)
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -56,14 +57,16 @@ class CL2:
         ask = {"completion": close.isoformat(), "titles": sorted({row["title"] for row in found}), "file": FILE}
         answer = {"contracts": [_entry(row, close) for row in touched]}
         listed = {row["contract_id"] for row in office.truth.rows("SELECT * FROM disclosure WHERE listed = 1")}
+        drafts = [one for one in office.planted if one.trap == "T1" and one.site.endswith(":change_of_control")]
+        wrong = (*_wrong(answer, found, close, listed), *_followed(answer, close, drafts))
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer), (FILE,),
-            _wrong(answer, found, close, listed),
+            wrong,
             trap_blind={"contracts": [_entry(row, close, sign=1) for row in found]},
             single={"contracts": answer["contracts"][:1]},
             facts=tuple(f"clause:{row['clause']}" for row in touched),
             reads=tuple(document.path for document in office.of_kind("room_index")),
-            unordered=("contracts",), knobs=knobs,
+            unordered=("contracts",), traps=tuple(sorted({one.trap for one in wrong if one.trap})), knobs=knobs,
             notes={"contracts": len(touched), "of": len(found), "kinds": len(kinds)},
         )  # fmt: skip
 
@@ -117,6 +120,22 @@ def _wrong(answer: Answer, found: Sequence[Mapping[str, Any]], close: date, list
     )
 
 
+def _followed(answer: Answer, close: date, drafts: Sequence[Planted]) -> tuple[Wrong, ...]:
+    """Who takes an unsigned amendment for the clause."""
+    found = []
+    for one in drafts:
+        contract = one.site.split(":")[1]
+        rows = [
+            {**row, "effect": "notice", "day": (close + timedelta(days=int(one.wrong["days"]))).isoformat()}
+            if row["contract"] == contract
+            else row
+            for row in answer["contracts"]
+        ]
+        if rows != answer["contracts"]:
+            found.append(Wrong("T1:unsigned draft followed", {"contracts": rows}, "deadlines", "T1"))
+    return tuple(found)
+
+
 def _checks(answer: Answer) -> tuple[Check, ...]:
     rows = list(answer["contracts"])
     lines = [[row["contract"], row["counterparty"], row["effect"], {"date": row["day"]}] for row in rows]
@@ -151,7 +170,7 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
 
 Completion, which is when control changes and when every counterparty learns of it, is on {ask["completion"]}. Read the
 contracts in legal/contracts of these kinds (see their titles): {"; ".join(ask["titles"])}.
-The contracts count; the draft disclosure schedule has not been checked and does not.
+The contracts count, with amendments that both sides have signed; drafts and the unchecked disclosure schedule do not.
 
 Save `artifacts/{FILE}`, a Word document with the headings `Summary` (a sentence or two) and `Consents and notices`.
 Below the second stands a table with the columns `Contract`, `Counterparty`, `Effect` and `Day`, one row for every

@@ -153,7 +153,8 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
     return f"""{opener}
 
 The schedule (folder legal) is to list every contract under which a change of control of the company needs the
-counterparty's consent or lets the counterparty terminate; contracts that ask for a notice only do not belong in it.
+counterparty's consent or lets the counterparty terminate; contracts that ask for a notice only do not belong in it,
+and amendments that nobody signed change nothing.
 Compare it with the contracts in legal/contracts of these kinds (see their titles): {"; ".join(ask["titles"])}.
 
 Save `artifacts/{FILE}`, a Word document with the heading `Gaps`, a line `Contracts that belong in the schedule:`
