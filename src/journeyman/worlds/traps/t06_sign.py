@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from journeyman.worlds.draft import Draft
-from journeyman.worlds.events.models import YEARS, debt_assumptions, debt_book
+from journeyman.worlds.events.models import YEARS, debt_assumptions, debt_book, debt_values
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.render.xlsx import column_letters
 from journeyman.worlds.simulate.market import STEPS
@@ -56,8 +56,9 @@ def _model(draft: Draft, rng: Random) -> list[Planted]:
     """One closing balance adds the sweep; the values that the file shows follow the wrong formula."""
     found = one_of_kind(draft, "debt_model")
     assert found is not None
-    year = rng.randrange(2, YEARS + 1)
     given = debt_assumptions(draft)
+    swept = [n for n, row in enumerate(debt_values(given), start=1) if n > 1 and row["swept"] > 0]
+    year = rng.choice(swept or range(2, YEARS + 1))
     draft.plan.revise(found.path, debt_book(draft, given, wrong_year=year))
     letter = column_letters(year)
     draft.plan.documents[found.path] = replace(draft.plan.documents[found.path], version="with an error")

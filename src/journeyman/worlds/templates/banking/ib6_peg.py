@@ -49,7 +49,7 @@ class IB6:
         count = rng.randrange(6, 12)
         months = [setting.label(month) for month in setting.months[-1 - count : -1]]
         balances = {
-            entity: {code: _fact(office, f"balance:{entity}:{last}:{code}") for code in (*ACCOUNTS, "1000", "2200")}
+            entity: {code: _fact(office, f"balance:{entity}:{last}:{code}") for code in (*ACCOUNTS, "1000")}
             for entity in ENTITIES
         }
         by_month = [

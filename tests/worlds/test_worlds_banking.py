@@ -1,0 +1,93 @@
+"""Arithmetic of the banking templates, against figures worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from journeyman.worlds.template import Lost
+from journeyman.worlds.templates.banking.ib2_peers import peer_row
+from journeyman.worlds.templates.banking.ib4_equity import bridged, read_debts
+from journeyman.worlds.templates.banking.ib5_bids import read_letter
+from journeyman.worlds.templates.banking.ib10_waterfall import split
+from journeyman.worlds.templates.banking.sheets import records
+
+
+def holding(share_class: str, shares: int, **rights: Any) -> dict[str, Any]:
+    none = dict.fromkeys(("strike", "preference", "participating", "seniority"))
+    return {"holder": share_class, "share_class": share_class, "shares": shares, **none, **rights}
+
+
+CAPITAL = [
+    holding("Common", 600),
+    holding("Series A", 200, preference=1000, participating=0, seniority=1),
+    holding("Series B", 200, preference=2000, participating=1, seniority=2),
+    holding("Option", 100, strike=4),
+]
+
+
+def test_below_the_preferences_the_senior_class_is_paid_first() -> None:
+    made = split(CAPITAL, 2400)
+    assert made.payouts == (0.0, 400.0, 2000.0, 0.0)
+    assert made.converts == ()
+
+
+def test_a_class_converts_where_that_gives_it_more_and_options_pay_their_strike() -> None:
+    made = split(CAPITAL, 12_000)
+    per_share = (12_000 - 2000 + 100 * 4) / 1100
+    assert made.converts == ("Series A",)
+    assert made.per_share == pytest.approx(per_share)
+    assert made.payouts == pytest.approx(
+        (600 * per_share, 200 * per_share, 2000 + 200 * per_share, 100 * (per_share - 4))
+    )
+    assert sum(made.payouts) == pytest.approx(12_000)
+
+
+def test_options_dilute_by_what_their_proceeds_do_not_buy_back() -> None:
+    debts = {"term_loan": 500, "revolver": 100, "leases": 50, "cash": 150}
+    found = bridged(debts, CAPITAL, 8.0)
+    assert found["diluted"] == 600 + 400 + 100 - 400 / 8
+    assert found["enterprise_value"] == found["diluted"] * 8 + 500
+    assert bridged(debts, CAPITAL, 3.0)["options"] == 0
+
+
+def test_a_footnote_on_drawn_debt_replaces_the_table() -> None:
+    table = '  ["Term loan", "1,000"]\n  ["Revolving facility", "900 (1)"]\n  ["Lease liabilities", "30"]\n'
+    text = f'{table}  ["Cash at bank", "200"]\n'
+    assert read_debts(text)["revolver"] == 900
+    note = "(1) Total commitment. Drawn at the reporting date: EUR 400. Only drawn amounts are debt."
+    assert read_debts(text + note) == {"term_loan": 1000, "revolver": 400, "leases": 30, "cash": 200}
+
+
+def test_income_is_weighted_by_the_fiscal_year_end_and_balances_take_the_closing_rate() -> None:
+    peer = {
+        "name": "Peer plc", "currency": "GBP", "fiscal_year_end": 3, "revenue_prior": 40_000_000,
+        "revenue": 80_000_000, "ebitda_prior": 4_000_000, "ebitda": 8_000_000, "net_debt": 10_000_000,
+        "market_cap": 50_000_000,
+    }  # fmt: skip
+    row = peer_row(peer, {"GBP": (1.2, 1.1)})
+    assert row["revenue"] == pytest.approx((0.25 * 40 + 0.75 * 80) * 1.2)
+    assert row["net_debt"] == pytest.approx(11.0)
+
+
+def test_a_draft_is_no_offer_and_a_letter_without_a_price_is_an_error() -> None:
+    letter = (
+        "To the bank\n1 Price\nWe pay EUR 27.000.000 for all shares.\n2 Financing\nnone\nWe do not ask for exclusivity."
+    )
+    signed = "\nSigned for Harbour Capital: authorised signatory"
+    assert read_letter(letter + signed, ["exclusivity_days"]) == {
+        "bidder": "Harbour Capital",
+        "price": 27_000_000,
+        "exclusivity_days": 0,
+    }
+    assert read_letter("DRAFT, not signed, for discussion only. " + letter + signed, []) is None
+    with pytest.raises(Lost, match="no offer"):
+        read_letter(letter, [])
+
+
+def test_records_end_at_the_first_gap() -> None:
+    rows = {3: ["No", "Amount"], 4: ["A", 1], 5: ["B", 2], 7: ["Note", None]}
+    assert [row["No"] for row in records(rows, "No")] == ["A", "B"]
+    with pytest.raises(Lost, match="no column Item"):
+        records(rows, "Item")
