@@ -191,6 +191,9 @@ def _checks(chosen: Sequence[Mapping[str, Any]]) -> tuple[Check, ...]:
             **{f"items.{i}.value": chosen[i]["value"] for i in present},
             **{f"items.{i}.no": i + 1 for i in range(len(chosen))},
         }}, weight=0.8, trap_ids=("T11",)),
+        Check("one answer each", "members", {
+            "file": FILE, "path": "items", "member": "no", "items": [str(i) for i in range(1, len(chosen) + 1)],
+        }, weight=0.05, stage="intermediate"),
         Check("citations", "cites", {"file": FILE, "path": "citations", "hops": [_places(one) for one in chosen],
                                      "spare": 0}, weight=0.2, stage="intermediate"),
     )  # fmt: skip
