@@ -66,7 +66,7 @@ class MC5:
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(rows, office),
             (FILE,), wrong, trap_blind={"segments": [_turned({**row, "customers": 1}) for row in rows]},
-            single={"segments": [{**row, "customers": 1, "freight": -abs(row["freight"])} for row in rows[:1]]},
+            single={"segments": [{**row, "customers": 1, "freight": -abs(row["freight"])} for row in rows]},
             facts=tuple(f"price:{s}:{step}" for s in chosen for step in STEPS),
             reads=(studies[0].path, methods[0].path), traps=tuple(sorted({one.trap for one in wrong if one.trap})),
             knobs=knobs, notes={"segments": len(chosen)},
