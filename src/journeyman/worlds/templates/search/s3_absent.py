@@ -65,7 +65,7 @@ class S3:
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(chosen), (FILE,),
             _wrong(chosen, answer, guessed), trap_blind=guessed,
-            single={"items": [{**row, "value": ABSENT, "whom": ""} for row in answer["items"]], "citations": []},
+            single={"items": [{**row, "value": ABSENT, "whom": ""} for row in answer["items"][1:]], "citations": []},
             facts=tuple(f"absent:{i}:whom" for i in range(1, len(planted) + 1)), traps=("T11",), knobs=knobs,
             unordered=("citations",), notes={"items": len(chosen), "absent": sum(c["value"] == ABSENT for c in chosen)},
         )  # fmt: skip
