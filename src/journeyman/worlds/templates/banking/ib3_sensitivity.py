@@ -156,7 +156,7 @@ def _checks(
     other = dict(zip(CELLS, (value for row in _grid({**given, **moved}) for value in row), strict=True))
     trial = {
         "set": {PLACES[name]: value for name, value in moved.items()},
-        "expect": {address: other[address] for address in CELLS[::6]},
+        "expect": {address: other[address] for address in CELLS[1::6]},
     }
     place = PLACES[ask["name"]]
     allowed = [AREA, place, *([cell] if cell else [])]

@@ -89,7 +89,7 @@ class IB5:
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer,
             _checks(answer, kinds, hard, codes), (BOOK, MEMO), _wrong(rows, kinds, prices, seventh, codes),
-            trap_blind=_answer(blind), single=_answer(rows[:1]),
+            trap_blind=_answer(blind), single=_answer(blind[:1]),
             facts=tuple(f"bid:{bid['id']}:price" for bid in bids),
             reads=tuple(document.path for document in office.of_kind("bid_letter")), traps=tuple(traps),
             unordered=("bids",), knobs=knobs, notes={"conditions": len(kinds), "bait": len(hard)},
