@@ -16,7 +16,9 @@ SOURCES_OF_SETUP := pyproject.toml constraints-cpu.txt
 ARGS ?=
 # A file at a time per worker; torch keeps to one thread in each, or the workers fight for the same cores. Bytecode is
 # kept whatever the caller's environment says: workers and the commands they start would else compile all anew.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# Half as many workers again as there are cores: many tests wait for processes that they start or kill.
+WORKERS := $(shell expr '(' $$(getconf _NPROCESSORS_ONLN) '*' 3 + 1 ')' / 2)
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 6 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: quickstart setup test test-thorough test-slow test-podman vllm-venv test-vllm harbor-venv test-harbor megatron-venv test-megatron check docs format clean help check-lint check-format check-types check-docs check-house
@@ -33,7 +35,7 @@ test: $(DEV_READY)
 	$(PYTEST) $(ARGS)
 
 test-thorough: $(DEV_READY)
-	$(PYTEST) -m thorough $(ARGS)
+	$(PYTEST) -m 'thorough and not slow' $(ARGS)
 
 test-slow: $(DEV_READY)
 	$(PYTEST) -m slow $(ARGS)

@@ -14,6 +14,8 @@ import torch
 from journeyman.engines import Sampling, TurnRequest, TurnResult
 from journeyman.engines.embedded import EmbeddedEngine
 
+pytestmark = pytest.mark.thorough
+
 VOCAB, STOP = 96, 2
 Reference = Callable[..., Any]
 MEAN, LARGEST = 1e-5, 1e-4

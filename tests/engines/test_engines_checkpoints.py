@@ -16,6 +16,8 @@ from journeyman.engines import EngineError, Sampling, TurnRequest
 from journeyman.engines.embedded import EmbeddedEngine
 from journeyman.errors import InputError
 
+pytestmark = pytest.mark.thorough
+
 VOCAB = 96
 Reference = Callable[..., Any]
 PROBE = [5, 9, 41, 17, 30, 77, 8, 12]

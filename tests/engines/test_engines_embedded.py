@@ -151,6 +151,7 @@ def digest_of(talk: Talk) -> str:
     return hashlib.sha256(repr((talk.ids, talk.logprobs)).encode()).hexdigest()
 
 
+@pytest.mark.thorough
 def test_another_process_samples_the_same_bits(model: Any) -> None:
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); import torch; torch.set_num_threads(1);"

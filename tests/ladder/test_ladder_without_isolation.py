@@ -84,6 +84,7 @@ def test_the_doctor_names_what_is_lacking_and_says_that_the_quickstart_can_run(n
         assert "can run here, without what is marked LACK" in done.stdout.splitlines()[-1]
 
 
+@pytest.mark.thorough
 def test_without_isolation_documents_are_read_and_oracles_proven_and_nothing_stays_behind(
     tmp_path: Path, recipe_at: Callable[..., QuickstartRecipe]
 ) -> None:

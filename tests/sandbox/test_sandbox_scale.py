@@ -92,6 +92,7 @@ def test_starting_and_commanding_are_quick_and_cheap(bwrap: Provider, label: str
         assert cpu_ms < 40
 
 
+@pytest.mark.thorough
 def test_a_full_tree_is_killed_at_once(bwrap: Provider, label: str) -> None:
     """60 processes that ignore signals: from the deadline until none is left, and from ``destroy`` until it returns."""
     spec = SandboxSpec(label, pids=64, waive=frozenset({"memory", "pids"}))

@@ -119,6 +119,7 @@ def test_a_session_that_is_dropped_again_at_once_is_an_error_and_not_a_loop():
         assert tools.call("look", {}).text == "look 1"
 
 
+@pytest.mark.thorough
 def test_a_server_that_restarts_is_found_again_and_one_that_does_not_is_named():
     counted = Counted()
     with contextlib.ExitStack() as stack:

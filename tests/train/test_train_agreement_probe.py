@@ -14,6 +14,8 @@ from journeyman.train.agreement.probe import Plan, Probe
 from journeyman.train.agreement.run import judge, move
 from journeyman.train.backends.torch import TorchTrainer
 
+pytestmark = pytest.mark.thorough
+
 PLAN = Plan(vocab=61, trials=4, turns=2, prompt_tokens=16, append_tokens=6, new_tokens=12)
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 

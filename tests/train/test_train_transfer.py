@@ -17,6 +17,8 @@ from journeyman.train.transfer.files import FileSender, FileTaker
 from journeyman.train.transfer.manifest import Manifest, TransferFailed
 from journeyman.train.transfer.receiver import WAYS, FarEngine, load_into, open_sender, open_taker
 
+pytestmark = pytest.mark.thorough
+
 PROBE = list(range(3, 35))
 
 

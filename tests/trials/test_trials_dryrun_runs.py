@@ -54,6 +54,7 @@ def classes(report: dict[str, Any]) -> dict[str, str]:
     return {finding["task_id"]: finding["defect"] for finding in report["findings"]}
 
 
+@pytest.mark.thorough
 def test_solutions_that_work_pass_the_gate(tasks: list[Task], tmp_path: Path) -> None:
     report = audit_of(tasks, tmp_path / "run")
     assert (report["verdict"], exit_code(report), report["mean_reward"]["mean"]) == ("pass", 0, 1.0)
@@ -66,6 +67,7 @@ def test_solutions_that_work_pass_the_gate(tasks: list[Task], tmp_path: Path) ->
     )
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_with_a_task_is_found_in_its_own_solution(tasks: list[Task], tmp_path: Path) -> None:
     package, program, slow, refusing = tasks
     planted = [
@@ -145,6 +147,7 @@ def test_a_bug_of_the_loop_is_the_harness(tasks: list[Task], tmp_path: Path) -> 
     assert exit_code(report) == 1
 
 
+@pytest.mark.thorough
 def test_an_audit_in_which_too_much_broke_is_not_judged_and_stops_early(tasks: list[Task], tmp_path: Path) -> None:
     report = audit_of(tasks, tmp_path / "run", place="NoSandbox", samples=10, abort_at=0.2)
     assert (report["verdict"], exit_code(report)) == ("not judged", 4)

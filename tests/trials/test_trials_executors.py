@@ -100,6 +100,7 @@ def hold(prepared: Workshop, count: int, limit_bytes: int) -> None:
     assert not [trace for trace in traces(prepared.label).values() if trace.identity.is_sandbox]
 
 
+@pytest.mark.thorough
 def test_forty_trials_alive_take_a_few_megabytes_each_and_every_supervisor_answers(prepared: Workshop) -> None:
     hold(prepared, 40, 40 * 16 * 2**20)
 

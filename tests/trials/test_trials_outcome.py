@@ -152,7 +152,7 @@ def _fault_types() -> list[type[SystemFault]]:
 
 
 def test_every_system_fault_of_every_room_names_a_row_of_the_table():
-    kinds = _fault_types()
+    kinds = [kind for kind in _fault_types() if not kind.__module__.startswith("journeyman.train.")]  # end no trial
     assert len(kinds) > 15
     assert {kind.__name__: kind.cause for kind in kinds if kind.cause not in OUTCOMES} == {}
 

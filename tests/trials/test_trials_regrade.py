@@ -213,6 +213,7 @@ def test_what_cannot_be_graded_again_is_counted_with_its_reason(
     assert "is gone" in reasons["a/lost#1"]
 
 
+@pytest.mark.thorough
 def test_the_command_prints_what_changed_and_where_it_lies(
     grade_again: Callable[..., RegradeReport], run_directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

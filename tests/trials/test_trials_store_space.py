@@ -95,6 +95,7 @@ print("there", (place / "step" / "tokens.npz").is_file(), [row.trial_id for row 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting a small tmpfs needs root")
 @pytest.mark.parametrize("reserve_bytes", [0, 1 << 60])  # the second is cut to a twentieth of the disk
+@pytest.mark.thorough
 def test_a_full_disk_pauses_the_writer_which_goes_on_and_loses_nothing(tmp_path: Path, reserve_bytes: int) -> None:
     script = 'mount -t tmpfs -o size=8m tmpfs "$1"; exec "$2" -c "$3" "$1" "$4" "$5"'
     words = [str(tmp_path), sys.executable, FILLED, str(Path(__file__).parent), str(reserve_bytes)]

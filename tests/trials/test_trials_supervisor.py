@@ -47,6 +47,7 @@ def _once(seed: int, trial_id: str, kind: str) -> bool:
     return fault_of(seed, trial_id, 1, 0.5, [kind]) == kind and fault_of(seed, trial_id, 2, 0.5, [kind]) is None
 
 
+@pytest.mark.thorough
 def test_the_wall_clock_kills_the_whole_tree_and_is_a_system_error(prepared: Workshop) -> None:
     started = time.monotonic()
     (trial,) = run_with(prepared, "hang", limits=SHORT)

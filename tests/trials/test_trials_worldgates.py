@@ -23,6 +23,8 @@ from journeyman.trials.worldgates.checking import check_build, table_lines
 from journeyman.worlds.stats import statistics_of
 from journeyman.worlds.verify import verifier_environment
 
+pytestmark = pytest.mark.thorough
+
 WAIVED = frozenset({"memory", "pids", "disk", "cpus"})
 ORDER = Order(7, 1, 2, "train", ("IB1", "S1"))
 

@@ -68,6 +68,7 @@ def test_a_string_inside_a_container_is_found(office):
     assert b"Share Purchase Agreement" in opened(office.files[path])
 
 
+@pytest.mark.thorough
 def test_an_office_is_the_same_in_other_processes_zones_hash_seeds_and_directories(office, tmp_path):
     script = f"from journeyman.worlds.office import make_office\no = make_office({SEED}, 'train', 0)\n" + (
         "from journeyman.digest import sha256\nprint(o.digest, sha256(o.truth.dump()), o.canary)"

@@ -66,7 +66,13 @@ def evidence_of(name: str) -> Evidence:
     return Evidence(verdicts, Executed(subject.write(subject.bound.answer), 12), True)
 
 
-@pytest.mark.parametrize("name", list(TEMPLATES))
+SHOWN = ("MC1", "CL9", "IB10")
+"""What `make test` looks at; the others are thorough."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SHOWN else pytest.mark.thorough) for name in TEMPLATES]
+)
 def test_every_template_passes_its_gates_on_a_world(name):
     report = report_of(subject_of(name), evidence_of(name))
     assert report.refusals() == []
@@ -142,7 +148,9 @@ def test_a_family_whose_ladder_is_out_of_order_is_found():
     assert ladder_findings([report(**{"no-op": 0.1})])
 
 
-@pytest.mark.parametrize("name", list(TEMPLATES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SHOWN else pytest.mark.thorough) for name in TEMPLATES]
+)
 def test_mutants_differ_from_the_answer_and_from_each_other_and_come_out_the_same_again(name):
     bound = subject_of(name).bound
     made = mutants(bound, stream(1, "m"), 20)

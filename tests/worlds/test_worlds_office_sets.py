@@ -44,6 +44,7 @@ def test_knobs_are_turned_one_at_a_time_and_read_back():
         Knobs().raised("hop")
 
 
+@pytest.mark.thorough
 def test_the_same_task_again_is_a_twin_and_another_world_is_none():
     bound = next(candidates(7, office(), places_of(1, 1, 0, 0)[0], TEMPLATES, Refusals(), set()))[2]
     first, second = sketch_of("a", bound), sketch_of("b", bound)

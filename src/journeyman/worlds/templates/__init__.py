@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 from journeyman.worlds.template import Template
-from journeyman.worlds.templates.banking.ib10_waterfall import IB10
-from journeyman.worlds.templates.banking.ib11_repair import IB11
 from journeyman.worlds.templates.banking.ib1_ltm import IB1
 from journeyman.worlds.templates.banking.ib2_peers import IB2
 from journeyman.worlds.templates.banking.ib3_sensitivity import IB3
@@ -17,6 +15,8 @@ from journeyman.worlds.templates.banking.ib6_peg import IB6
 from journeyman.worlds.templates.banking.ib7_certificate import IB7
 from journeyman.worlds.templates.banking.ib8_factbook import IB8
 from journeyman.worlds.templates.banking.ib9_addbacks import IB9
+from journeyman.worlds.templates.banking.ib10_waterfall import IB10
+from journeyman.worlds.templates.banking.ib11_repair import IB11
 from journeyman.worlds.templates.code.c1_report import C1
 from journeyman.worlds.templates.code.c2_reconcile import C2
 from journeyman.worlds.templates.code.c3_orders import C3
@@ -29,7 +29,6 @@ from journeyman.worlds.templates.consulting.mc6_interviews import MC6
 from journeyman.worlds.templates.consulting.mc7_refresh import MC7
 from journeyman.worlds.templates.consulting.mc8_survey import MC8
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
-from journeyman.worlds.templates.law.cl10_privilege import CL10
 from journeyman.worlds.templates.law.cl1_clauses import CL1
 from journeyman.worlds.templates.law.cl2_consents import CL2
 from journeyman.worlds.templates.law.cl3_redline import CL3
@@ -39,6 +38,7 @@ from journeyman.worlds.templates.law.cl6_exposure import CL6
 from journeyman.worlds.templates.law.cl7_closing import CL7
 from journeyman.worlds.templates.law.cl8_disclosure import CL8
 from journeyman.worlds.templates.law.cl9_register import CL9
+from journeyman.worlds.templates.law.cl10_privilege import CL10
 from journeyman.worlds.templates.search.s1_amendment import S1
 from journeyman.worlds.templates.search.s2_timeline import S2
 from journeyman.worlds.templates.search.s3_absent import S3
