@@ -23,6 +23,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+#: Pipes of answers, taken by turns.
+OUTS = ("out0", "out1")
+
 #: Wall-clock of a request that names no other bound, seconds.
 DEADLINE_S = 120.0
 
@@ -85,11 +88,19 @@ def to_background(home: Path) -> None:
     os.close(nowhere)
 
 
-def serve(home: Path, forkserver: Any, handle: Any) -> None:
-    """Answer what comes through the pipes of ``home`` until killed."""
-    into, outs = home / "in", (home / "out0", home / "out1")
-    os.dup2(os.open(into, os.O_RDWR), 0)  # held open for good, so that no request is lost between two
-    held = [os.open(path, os.O_RDWR) for path in outs]
+def open_pipes(home: Path) -> tuple[int, list[int]]:
+    """Make the pipes and hold them open: a request into a pipe that nobody holds is lost when its writer closes it."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in ("in", *OUTS):
+        if not (home / name).exists():
+            os.mkfifo(home / name, 0o600)
+    return os.open(home / "in", os.O_RDWR), [os.open(home / name, os.O_RDWR) for name in OUTS]
+
+
+def serve(home: Path, requests: int, held: list[int], forkserver: Any, handle: Any) -> None:
+    """Answer what comes through the pipes of ``home``, open as ``open_pipes`` gives them, until killed."""
+    os.dup2(requests, 0)
+    outs = tuple(home / name for name in OUTS)
     waiter = select.poll()
     waiter.register(0, select.POLLIN)
     turn = 0
@@ -122,12 +133,9 @@ def main() -> None:
         rehearse()
         forkserver.settle()  # the other holds so little that large pages would only cost memory
     home = Path(directory)
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name in ("in", "out0", "out1"):
-        if not (home / name).exists():
-            os.mkfifo(home / name, 0o600)
+    requests, held = open_pipes(home)  # before anybody is told that this program is ready
     to_background(home)
-    serve(home, forkserver, handle)
+    serve(home, requests, held, forkserver, handle)
 
 
 if __name__ == "__main__":
