@@ -58,4 +58,6 @@ case ",$extras," in
   ;;
 esac
 say "installing with pip; minutes on a slow connection"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" -c "$constraints"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile -e ".[$extras]" -c "$constraints"
+# pip compiles on one core; files that are no Python of this version (templates, tests) stay as they are
+"$venv/bin/python" -m compileall -qq -j 0 "$venv"/lib/python3*/site-packages src >/dev/null 2>&1 || true
