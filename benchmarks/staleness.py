@@ -2,10 +2,10 @@
 
     python benchmarks/staleness.py
 
-The loop's own gate under a virtual clock, on a heavy-tailed workload: tools take lognormal times (median 1 s, p99 30 s),
-tasks differ in their number of turns and in difficulty (hard ones are long), a Group ends with its last trial, the trainer
-takes ``--trainer-s`` per step. Deterministic by seed; no CPU time is measured, so the figures are the same on every
-machine.
+The loop's own gate under a virtual clock, on a heavy-tailed workload: tools take lognormal times (median 1 s, p99
+30 s), tasks differ in their number of turns and in difficulty (hard ones are long), a Group ends with its last trial,
+the trainer takes ``--trainer-s`` per step. Deterministic by seed; no CPU time is measured, so the figures are the same
+on every machine.
 """
 
 from __future__ import annotations
