@@ -165,7 +165,7 @@ def test_leaks_and_other_worlds_are_found_by_their_gates() -> None:
 
 
 def test_a_leak_inside_a_container_is_found() -> None:
-    from journeyman.worlds.mini.render.canonical import canonical_zip, unzip
+    from journeyman.worlds.render.canonical import canonical_zip, unzip
 
     world = make_world(1, "train", 0)
     bound = TEMPLATES["look"].bind(world, random.Random(0))

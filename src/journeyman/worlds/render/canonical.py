@@ -21,7 +21,12 @@ def canonical_zip(parts: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+def unzip(data: bytes) -> dict[str, bytes]:
+    """All members of a zip by name."""
+    with ZipFile(BytesIO(data)) as container:
+        return {name: container.read(name) for name in container.namelist()}
+
+
 def rezip(data: bytes) -> bytes:
     """A zip written again canonically."""
-    with ZipFile(BytesIO(data)) as container:
-        return canonical_zip({name: container.read(name) for name in container.namelist()})
+    return canonical_zip(unzip(data))

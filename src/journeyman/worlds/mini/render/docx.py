@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import Any
 from xml.sax.saxutils import escape
 
-from journeyman.worlds.mini.render.canonical import canonical_zip, unzip
+from journeyman.worlds.render.canonical import canonical_zip, unzip
 
 BODY = "word/document.xml"
 KEPT_PARTS = ("/styles", "/settings", "/fontTable", "/theme")
