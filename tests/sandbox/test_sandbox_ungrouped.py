@@ -22,7 +22,7 @@ BURST = '''
 import os, time
 for _ in range(4):
     if not os.fork():
-        time.sleep(1)  # by then a parent that does not wait has ended, and no command runs
+        time.sleep(3)  # by then a parent that does not wait has ended, and no command runs
         x = bytearray(b"x") * (300 << 20)
         time.sleep(60)
 {wait}

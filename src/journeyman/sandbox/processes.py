@@ -84,11 +84,16 @@ class Processes:
             self._looking.release()
 
     def oom_kills(self) -> int:
-        """Kills by the memory limit since the last question."""
-        total = self.group.oom_kills() if self.group is not None else 0
-        new = total - self._oom_seen + self._polled_kills
-        self._oom_seen, self._polled_kills = total, 0
-        return new
+        """Kills by the memory limit since the last question.
+
+        Waits for a kill that is under way: it goes on until nothing is left, so that a command which followed at once
+        would be killed for what the one before it held.
+        """
+        with self._looking:
+            total = self.group.oom_kills() if self.group is not None else 0
+            new = total - self._oom_seen + self._polled_kills
+            self._oom_seen, self._polled_kills = total, 0
+            return new
 
     def end(self, deadline: Deadline) -> None:
         """Kill everything. The supervisor is pid 1 of its namespace: the kernel kills the rest before it is gone."""
