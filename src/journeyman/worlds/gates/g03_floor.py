@@ -28,7 +28,7 @@ def cases(subject: Subject) -> Iterator[Case]:
             for path in bound.originals
             if path.rpartition(".")[2] in suffixes
         }
-        right = subject.write(bound.answer)
+        right = subject.golden
         yield Case(UNTOUCHED, {**{name: b"" for name in right if name not in handed}, **handed})
 
 

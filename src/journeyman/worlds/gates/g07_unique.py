@@ -1,17 +1,19 @@
-"""G7: one answer, by the truth: no ties (``bind`` asks for exactly one row), no second value under the same fact."""
+"""G7: one answer: by the truth no ties (``bind`` asks for exactly one row) and no second value under the same fact; by
+two calculation engines the same values in every workbook of the right deliverable."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
 
+from journeyman.worlds.gates.opinions import engine_findings
 from journeyman.worlds.gates.protocol import Evidence, Gate, Subject
 from journeyman.worlds.variants.leaves import is_number, leaves
 from journeyman.worlds.verify.inside.worldverify.comparing import normal
 
 
 def judge(subject: Subject, evidence: Evidence) -> Iterator[str]:
-    """No control is right by chance, every value is there, no fact reads in two ways without a trap that says so."""
+    """No control is right by chance, no fact reads in two ways without a trap that says so, the engines agree."""
     bound = subject.bound
     for wrong in bound.wrong:
         if wrong.answer == bound.answer:
@@ -27,6 +29,7 @@ def judge(subject: Subject, evidence: Evidence) -> Iterator[str]:
         words = {one for one in found if not any(c.isdigit() for c in one)}
         if len(words) > 1 and not bound.traps:
             yield f"fact {fact} reads in {len(words)} ways: {', '.join(sorted(words))[:120]}"
+    yield from engine_findings(subject.golden)
 
 
 GATE = Gate("G7", "one answer", judge)

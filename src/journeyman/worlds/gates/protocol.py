@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from journeyman.seeds import stream
@@ -39,6 +40,11 @@ class Subject:
     def rng(self, purpose: str) -> random.Random:
         """The stream of this task for one purpose."""
         return stream(self.seed, "gate", self.task_id, purpose)
+
+    @cached_property
+    def golden(self) -> dict[str, bytes]:
+        """The right deliverables, written once."""
+        return self.write(self.bound.answer)
 
     def write(self, answer: Mapping[str, Any], form: str = "plain") -> dict[str, bytes]:
         """Deliverables that say an answer."""
