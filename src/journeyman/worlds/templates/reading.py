@@ -11,6 +11,7 @@ import io
 import json
 import re
 from collections.abc import Generator, Sequence
+from fnmatch import fnmatch
 from typing import Any
 
 from journeyman.worlds.drafting import save_text, save_workbook
@@ -23,6 +24,9 @@ PLAIN = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 LINES_PER_LOOK = 110
 """Lines of a text file per call, below what one answer shows."""
 
+MOST_FILES = 300
+"""Paths per listing, below what one answer shows."""
+
 
 def shell(code: str) -> Reading:
     """Output of a command line. Raises Lost when it fails."""
@@ -33,9 +37,19 @@ def shell(code: str) -> Reading:
 
 
 def list_files(pattern: str, under: str = "") -> Reading:
-    """Paths of files whose name matches a shell pattern, sorted."""
-    output = yield from shell(f"find ./{under} -type f -iname '{pattern}' | sort")
-    return [line.removeprefix("./").lstrip("/") for line in output.splitlines() if line.strip()]
+    """Paths of files whose name matches a shell pattern, sorted.
+
+    No shell is asked: after one, what the tools have read before must be read anew.
+    """
+    arguments = {"pattern": pattern, "path": f"/{under}", "max_results": MOST_FILES}
+    listed = yield ToolCall("filesystem_search_files", arguments)
+    paths = [line.lstrip("/") for line in listed.splitlines()[1:] if line.startswith("/")]
+    return sorted(path for path in paths if fnmatch(path.rpartition("/")[2].lower(), pattern.lower()))
+
+
+def plain_text(path: str) -> Reading:
+    """A short text file."""
+    return (yield ToolCall("filesystem_read_text_file", {"file_path": f"/{path}"}))
 
 
 def text_lines(path: str) -> Reading:
