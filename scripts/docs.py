@@ -4,7 +4,8 @@ A table stands between ``<!-- table: KIND [ARGUMENT] -->`` and ``<!-- end -->``.
 
 - ``recipe module:Model``: every knob of a recipe with type, default and meaning;
 - ``verbs``: the verbs of the command line with an example each;
-- ``dict module:NAME``: the entries of an explicit dict with the first line of each entry's docstring.
+- ``dict module:NAME``: the entries of an explicit dict with the first line of each entry's docstring;
+- ``templates``: the task templates of offices, by domain.
 """
 
 from __future__ import annotations
@@ -77,6 +78,22 @@ def dict_table(reference: str) -> str:
     return table(("name", "what it is"), ((f"`{key}`", first_line(value)) for key, value in entries.items()))
 
 
+def templates_table(_: str) -> str:
+    from journeyman.worlds.splits import HELD_OUT_FAMILIES
+    from journeyman.worlds.templates import TEMPLATES
+
+    domains = list(dict.fromkeys(one.domain for one in TEMPLATES.values()))
+
+    def place(name: str) -> tuple[int, str, int]:
+        return domains.index(TEMPLATES[name].domain), name.rstrip("0123456789"), int(re.sub(r"\D", "", name) or 0)
+
+    rows = (
+        (f"`{name}`{' (test only)' if name in HELD_OUT_FAMILIES else ''}", one.domain, one.title, ", ".join(one.traps))
+        for name, one in sorted(TEMPLATES.items(), key=lambda item: place(item[0]))
+    )
+    return table(("template", "domain", "task", "traps it can use"), rows)
+
+
 def table(header: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
@@ -98,7 +115,12 @@ def resolved(reference: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-TABLES: dict[str, Callable[[str], str]] = {"recipe": recipe_table, "verbs": verbs_table, "dict": dict_table}
+TABLES: dict[str, Callable[[str], str]] = {
+    "recipe": recipe_table,
+    "verbs": verbs_table,
+    "dict": dict_table,
+    "templates": templates_table,
+}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -75,6 +75,7 @@ class Check:
             "facts",
             "items",
             "hops",
+            "spans",
             "cases",
             "pairs",
             "edits",

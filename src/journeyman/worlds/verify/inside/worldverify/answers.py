@@ -94,11 +94,11 @@ def cites(bundle: Bundle, params: dict[str, Any]) -> Outcome:
     used: set[int] = set()
     missing = []
     for number, accepted in enumerate(params["hops"], start=1):
-        hit = next((i for i, one in enumerate(given) if any(_backs(one, place, level) for place in accepted)), None)
+        hit = next((i for i, one in enumerate(given) if any(backs(one, place, level) for place in accepted)), None)
         if hit is None:
             missing.append(f"hop {number} is not backed by a place that says it")
         else:
-            used.update(i for i, one in enumerate(given) if any(_backs(one, place, level) for place in accepted))
+            used.update(i for i, one in enumerate(given) if any(backs(one, place, level) for place in accepted))
     spare = len(given) - len(used)
     total = len(params["hops"])
     share = (total - len(missing)) / total
@@ -114,23 +114,27 @@ def _citations(bundle: Bundle, params: dict[str, Any]) -> list[tuple[str, str]]:
     if "columns" in params:
         found = best_table(list(grids_of(bundle, params)), [{"name": name} for name in params["columns"]])
         rows = found[0] if found else []
-        return [(_path(row[0]), _place(row[1] if len(row) > 1 else "")) for row in rows if row[0]]
+        return [(cited_path(row[0]), cited_place(row[1] if len(row) > 1 else "")) for row in rows if row[0]]
     value = at_path(bundle.json(params["file"]), params.get("path", "citations"))
     cited: list[tuple[str, str]] = []
     for one in value if isinstance(value, list) else []:
         if isinstance(one, dict):
-            cited.append((_path(one.get("file") or one.get("path")), _place(one.get("place") or one.get("locator"))))
+            cited.append(
+                (cited_path(one.get("file") or one.get("path")), cited_place(one.get("place") or one.get("locator")))
+            )
         elif isinstance(one, str):
             file, _, place = re.sub(r"\s+@\s+", "#", one).rpartition("#")
-            cited.append((_path(file or place), _place(place if file else "")))
+            cited.append((cited_path(file or place), cited_place(place if file else "")))
     return cited
 
 
-def _path(value: Any) -> str:
+def cited_path(value: Any) -> str:
+    """A path as it compares, from the top of the world."""
     return str(value or "").strip().removeprefix("/ws/").removeprefix("/filesystem/").lstrip("/").lower()
 
 
-def _place(value: Any) -> str:
+def cited_place(value: Any) -> str:
+    """An address as it compares: pages and slides in any spelling."""
     text = str(value or "").strip().strip("<>").replace("$", "").replace("'", "")
     page = re.fullmatch(r"(?:page|p\.?|pg\.?)\s*(\d+)", text, re.IGNORECASE)
     slide = re.fullmatch(r"slide\s*(\d+)", text, re.IGNORECASE)
@@ -138,14 +142,17 @@ def _place(value: Any) -> str:
     return text.removeprefix("msg:").removeprefix("para:").lower()
 
 
-def _backs(cited: tuple[str, str], accepted: dict[str, str], level: str) -> bool:
+def backs(cited: tuple[str, str], accepted: dict[str, str], level: str) -> bool:
     """The same file and the same place, or a place around it: the page of a box, the sheet of a cell."""
     path, place = cited
-    if path != _path(accepted["path"]) and path.rpartition("/")[2] != _path(accepted["path"]).rpartition("/")[2]:
+    if (
+        path != cited_path(accepted["path"])
+        and path.rpartition("/")[2] != cited_path(accepted["path"]).rpartition("/")[2]
+    ):
         return False
     if level == "file":
         return True
-    want = _place(accepted.get("locator"))
+    want = cited_place(accepted.get("locator"))
     if not want or place == want:
         return True
     around = re.split(r"[@/]", want)[0]

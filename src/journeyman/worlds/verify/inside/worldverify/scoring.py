@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from . import agreement, answers, books, decks, letters, programs, tables, writings
+from . import agreement, answers, books, decks, letters, programs, spans, tables, writings
 from .bundle import Bundle, MalformedDeliverable
 from .outcome import Outcome
 
@@ -26,6 +26,7 @@ CHECKS: dict[str, Callable[[Bundle, dict[str, Any]], Outcome]] = {
     "json.fields": answers.fields,
     "members": answers.members,
     "cites": answers.cites,
+    "spans": spans.spans,
     "doc.headings": writings.headings,
     "doc.mentions": writings.mentions,
     "doc.known_numbers": writings.known_numbers,
