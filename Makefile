@@ -27,7 +27,7 @@ help:
 	@sed -n -e '/^#/!q' -e 's/^# //p' Makefile
 
 quickstart: $(RUN_READY)
-	$(BIN)/journeyman quickstart $(ARGS)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/journeyman quickstart $(ARGS)
 
 setup: $(DEV_READY)
 
