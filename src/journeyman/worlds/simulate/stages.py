@@ -12,6 +12,7 @@ from journeyman.worlds.simulate.legal import simulate_legal
 from journeyman.worlds.simulate.market import simulate_market
 from journeyman.worlds.simulate.people import simulate_people
 from journeyman.worlds.simulate.reporting import simulate_reporting
+from journeyman.worlds.simulate.technical import simulate_technical
 
 STAGES: dict[str, Callable[[Draft], None]] = {
     "people": simulate_people,
@@ -21,6 +22,7 @@ STAGES: dict[str, Callable[[Draft], None]] = {
     "legal": simulate_legal,
     "deals": simulate_deals,
     "market": simulate_market,
+    "technical": simulate_technical,
 }
 """Stage -> what it adds to a draft."""
 

@@ -40,6 +40,8 @@ from journeyman.worlds.templates.law.cl7_closing import CL7
 from journeyman.worlds.templates.law.cl8_disclosure import CL8
 from journeyman.worlds.templates.law.cl9_register import CL9
 from journeyman.worlds.templates.law.cl10_privilege import CL10
+from journeyman.worlds.templates.mathematics.ma1_award import MA1
+from journeyman.worlds.templates.mathematics.ma2_panels import MA2
 from journeyman.worlds.templates.search.s1_amendment import S1
 from journeyman.worlds.templates.search.s2_timeline import S2
 from journeyman.worlds.templates.search.s3_absent import S3
@@ -81,6 +83,8 @@ TEMPLATES: dict[str, Template] = {
     "MC7": MC7(),
     "IB7": IB7(),
     "IB8": IB8(),
+    "MA1": MA1(),
+    "MA2": MA2(),
     "IF2": IF2(),
 }
 """Id -> template, in the order in which a build takes them in turn."""

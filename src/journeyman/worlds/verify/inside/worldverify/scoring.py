@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from . import agreement, answers, books, decks, letters, programs, spans, tables, writings
+from . import agreement, answers, books, decks, letters, optima, programs, spans, tables, writings
 from .bundle import Bundle, MalformedDeliverable
 from .outcome import Outcome
 
@@ -41,6 +41,10 @@ CHECKS: dict[str, Callable[[Bundle, dict[str, Any]], Outcome]] = {
     "mail.headers": letters.headers,
     "mail.attached": letters.attached,
     "code.properties": programs.properties,
+    "plan.feasible": optima.feasible,
+    "plan.cheapest": optima.cheapest,
+    "plan.proved": optima.proved,
+    "set.independent": optima.independent,
 }
 """Name of a check -> function of the deliverable and the check's parameters."""
 

@@ -1,0 +1,1 @@
+"""Mathematics over the firm's own tables: optima with proofs, exact counts."""
