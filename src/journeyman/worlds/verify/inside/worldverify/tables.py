@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .bundle import Bundle
-from .comparing import equal, kind_of, normal, shown
+from .comparing import equal, kind_of, normal, number_of, shown
 from .outcome import Outcome
 
 MAX_HEADER_ROW = 60
@@ -155,17 +155,19 @@ def _data_rows(rows: Grid, at: list[int]) -> Grid:
 
 
 def _paired(wanted: Grid, given: Grid, at: list[int], epoch: int) -> tuple[list[tuple[list[Any], list[Any]]], Grid]:
-    """Rows by their key, each given row at most once; keys of plain words are looked up, others compared one by one."""
+    """Rows by their key, each given row at most once; words and numbers are looked up, other keys compared."""
     pairs, missing = [], []
     by_key: dict[tuple[str, ...], list[list[Any]]] = {}
     for row in given:
         by_key.setdefault(tuple(normal(row[i]) for i in at), []).append(row)
+    by_number = _numbered(given, at[0]) if any(_is_small(want[at[0]]) for want in wanted) else {}
     taken: set[int] = set()
     for want in wanted:
         if all(isinstance(want[i], str) for i in at):
             candidates = by_key.get(tuple(normal(want[i]) for i in at), [])
         else:
-            candidates = [row for row in given if all(equal(want[i], row[i], None, epoch) for i in at)]
+            likely = _near(by_number, want[at[0]]) if _is_small(want[at[0]]) else given
+            candidates = [row for row in likely if all(equal(want[i], row[i], None, epoch) for i in at)]
         match = next((row for row in candidates if id(row) not in taken), None)
         if match is None:
             missing.append(want)
@@ -173,6 +175,27 @@ def _paired(wanted: Grid, given: Grid, at: list[int], epoch: int) -> tuple[list[
             taken.add(id(match))
             pairs.append((want, match))
     return pairs, missing
+
+
+def _is_small(value: Any) -> bool:
+    """A number whose tolerance as a key is below one."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 100_000
+
+
+def _numbered(given: Grid, column: int) -> dict[int, list[tuple[int, list[Any]]]]:
+    """Whole part of the number in a column -> (position, row)."""
+    found: dict[int, list[tuple[int, list[Any]]]] = {}
+    for position, row in enumerate(given):
+        number = number_of(row[column])
+        if number is not None:
+            found.setdefault(round(number), []).append((position, row))
+    return found
+
+
+def _near(numbered: dict[int, list[tuple[int, list[Any]]]], wanted: float) -> Grid:
+    """Rows whose number may equal this one, in their order."""
+    whole = round(wanted)
+    return [row for _, row in sorted(one for n in (whole - 1, whole, whole + 1) for one in numbered.get(n, ()))]
 
 
 def _extra(given: Grid, pairs: list[tuple[list[Any], list[Any]]], at: list[int]) -> Grid:
