@@ -7,7 +7,7 @@ sandbox, as everything an agent made.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
@@ -97,31 +97,48 @@ def verify_by_rubric(
         rubric = read_rubric(task.tests)
         if judge is None:
             raise JudgeMissing(f"{task.id} is graded by a rubric of {len(rubric.criteria)}; no judge is configured")
-        _check_known(rubric)
-        files = {name: data for name, data in shown.items() if name not in ANSWERS}
-        views = text_views(files, provider, environment, label=label, waive=waive)
-        return _verdict(task, rubric, judge, _answer(shown), views)
+        if rubric.scoring not in SCORINGS:
+            how, known = rubric.scoring, ", ".join(SCORINGS)
+            raise EvaluationUnknown(f"criteria are scored by {how!r}, of which nothing is known; known: {known}")
+        return _verdict(rubric, answers_of(task, rubric, judge, shown, provider, environment, label=label, waive=waive))
     except VerifierFault as fault:
         return verifier_error(fault)
 
 
-def _check_known(rubric: Rubric) -> None:
-    if rubric.scoring not in SCORINGS:
-        known = ", ".join(SCORINGS)
-        raise EvaluationUnknown(f"criteria are scored by {rubric.scoring!r}, of which nothing is known; known: {known}")
+def answers_of(
+    task: Task,
+    rubric: Rubric,
+    judge: Judge,
+    shown: Artifacts,
+    provider: Provider,
+    environment: AgentEnvironment,
+    *,
+    label: str,
+    waive: frozenset[str],
+) -> list[tuple[Criterion, JudgeAnswer]]:
+    """What the judge says to each criterion, in order.
+
+    Args:
+        shown: declared deliverables; those in ``ANSWERS`` are the final answer, the others are read as text.
+
+    Raises:
+        VerifierFault: a criterion is of no known kind, the readers' sandbox broke, or the judge failed.
+    """
     others = sorted({c.evaluation for c in rubric.criteria} - set(JUDGED))
     if others:
         raise EvaluationUnknown(f"criteria are evaluated by {', '.join(others)}; known: {', '.join(JUDGED)}")
+    files = {name: data for name, data in shown.items() if name not in ANSWERS}
+    views = text_views(files, provider, environment, label=label, waive=waive)
+    answer = _answer(shown)
+    return [(c, _ask(judge, _question(task, rubric, c, answer, views))) for c in rubric.criteria]
 
 
-def _verdict(task: Task, rubric: Rubric, judge: Judge, answer: str, views: Mapping[str, str]) -> Verdict:
-    met: dict[str, bool] = {}
-    checks = []
-    for criterion in rubric.criteria:
-        found = _ask(judge, _question(task, rubric, criterion, answer, views))
-        met[criterion.id] = found.is_met
-        explain = f"{criterion.criterion}: {found.rationale}"
-        checks.append({"id": criterion.id, "kind": "scored", "score": float(found.is_met), "explain": explain})
+def _verdict(rubric: Rubric, found: Sequence[tuple[Criterion, JudgeAnswer]]) -> Verdict:
+    met = {criterion.id: answer.is_met for criterion, answer in found}
+    checks = [
+        {"id": c.id, "kind": "scored", "score": float(a.is_met), "explain": f"{c.criterion}: {a.rationale}"}
+        for c, a in found
+    ]
     return scored(SCORINGS[rubric.scoring](rubric.criteria, met), all(met.values()), checks)
 
 

@@ -46,7 +46,7 @@ class Verdict:
         reward: in [0, 1]; 0 when malformed; None exactly for ``verifier_error``.
         passed: whether all required checks passed; None exactly for ``verifier_error``.
         checks: the single checks, as far as the verifier reports them.
-        explain: the reason, for malformed deliverables and verifier errors.
+        explain: the reason, for malformed deliverables and verifier errors; what was left out of a score.
         error: class name of the ``VerifierFault``; None unless ``verifier_error``.
     """
 

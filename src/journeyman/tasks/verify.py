@@ -8,7 +8,7 @@ is gone. Tasks without ``tests/check.py`` are graded by their test script (``har
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +37,7 @@ from journeyman.tasks.frames import decode_answer, encode_frame
 from journeyman.tasks.grader import CALL_SLACK_S, add_archives, add_check, grader_spec, prepare_room
 from journeyman.tasks.harbor import FRESH_TRIES, verify_in_sandbox
 from journeyman.tasks.judge import Judge, verify_by_rubric
+from journeyman.tasks.opinion import with_opinion
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict, malformed, verifier_error
 
@@ -72,8 +73,10 @@ class BatchVerifier:
         environment: gives them the interpreter and the fork server.
         label: owner, for ``Provider.list`` and ``reap``.
         waive: limits that may stay unenforced.
-        judge: answers the criteria of tasks that are graded by a rubric; None: those are verifier errors.
+        judge: answers the criteria of rubrics; None: tasks graded by a rubric alone are verifier errors, and what a
+            rubric adds to programs is left out.
         one_batch: all calls of ``grade`` until ``close`` are one batch and share its sandbox; else each has its own.
+        env: variables of the sandbox, e.g. its time zone; a check must not care.
     """
 
     def __init__(
@@ -85,8 +88,10 @@ class BatchVerifier:
         waive: frozenset[str] = frozenset(),
         one_batch: bool = False,
         judge: Judge | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.judge = judge
+        self._env = dict(env or {})
         self.provider, self.environment, self.label, self.waive = provider, environment, label, waive
         self._one_batch = one_batch
         self._loaded: set[str] = set()
@@ -139,7 +144,20 @@ class BatchVerifier:
         finally:
             if not self._one_batch:
                 self._end_sandbox()
+        for index in frames:
+            verdicts[index] = self._with_opinion(items[index], verdicts[index])
         return [verdicts[index] for index in range(len(items))]
+
+    def _with_opinion(self, item: GradeItem, verdict: Verdict) -> Verdict:
+        try:
+            return with_opinion(
+                *(verdict, item.task, item.artifacts, self.judge, self.provider, self.environment),
+                label=self.label,
+                waive=self.waive,
+            )
+        except SandboxLeak as error:
+            self._leaks.append(error)
+            return verifier_error(VerifierCrashed(str(error)))
 
     def _prepared(self, item: GradeItem) -> _Frame | Verdict:
         """The frame of an item, or its verdict where no check has to run for one."""
@@ -182,7 +200,7 @@ class BatchVerifier:
 
     def _grade_frames(self, frames: dict[int, _Frame], verdicts: dict[int, Verdict]) -> None:
         waiting = deque(frames)
-        spec = grader_spec(self._room, self.label, self.environment, self._longest_s, self.waive)
+        spec = grader_spec(self._room, self.label, self.environment, self._longest_s, self.waive, self._env)
         losses = 0
         while waiting:
             index = waiting[0]

@@ -17,7 +17,7 @@ from journeyman.tasks.task_toml import SCHEMA_VERSION
 from journeyman.tasks.toml_text import to_toml
 from journeyman.worlds.office import Office
 from journeyman.worlds.template import FOLDER, Bound, Template
-from journeyman.worlds.verify import check_source, program_archive, truth_of
+from journeyman.worlds.verify import check_source, program_archive, rubric_of, truth_of
 from journeyman.worlds.verify.program import ARCHIVE, DISTRIBUTIONS, TEST_SCRIPT
 
 VERIFIER_TIMEOUT_S, AGENT_TIMEOUT_S, BUILD_TIMEOUT_S = 60.0, 3600.0, 900.0
@@ -100,6 +100,9 @@ def write_task(
         "tests/truth.json": truth_of(bound.checks, originals, office.canary),
         "tests/provenance.json": canonical_json(provenance(office, bound, origin)),
     }
+    rubric = rubric_of(bound.checks)
+    if rubric is not None:
+        own["tests/rubric.json"] = rubric
     for name, data in own.items():
         _write(directory / name, data)
     _link_tree(layer / "world", directory / "environment" / "world")

@@ -7,7 +7,16 @@ the program grades through ``tasks.verify.BatchVerifier`` and through Harbor ali
 
 from __future__ import annotations
 
-from journeyman.worlds.verify.checks import Check, Problem, lint, truth_of
+from journeyman.worlds.verify.checks import Check, Problem, lint, rubric_of, truth_of
 from journeyman.worlds.verify.program import check_source, program_archive, verifier_environment
 
-__all__ = ["Check", "Problem", "check_source", "lint", "program_archive", "truth_of", "verifier_environment"]
+__all__ = [
+    "Check",
+    "Problem",
+    "check_source",
+    "lint",
+    "program_archive",
+    "rubric_of",
+    "truth_of",
+    "verifier_environment",
+]

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from journeyman.digest import canonical_json
+from journeyman.tasks.opinion import MAX_SHARE, SCORING
 from journeyman.worlds.verify.inside.worldverify.scoring import CHECKS
 
-MAX_RUBRIC_SHARE = 0.2
+MAX_RUBRIC_SHARE = MAX_SHARE
 """Most that a judge's opinion may weigh."""
 
 RUBRIC = "rubric"
-"""A check that a judge answers; it is never a gate, and a verifier without a judge leaves it out."""
+"""A check that a judge answers (params: ``criterion``, what has to be true); never a gate, left out without a judge."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Check:
             "items",
             "hops",
             "spans",
+            "rules",
             "cases",
             "pairs",
             "edits",
@@ -121,6 +123,8 @@ def lint(checks: Sequence[Check], deliverables: Sequence[str]) -> list[Problem]:
     for check in checks:
         if check.fn != RUBRIC and check.fn not in CHECKS:
             found.append(Problem(check.id, f"no function {check.fn!r}; there are {', '.join(CHECKS)}"))
+        if check.fn == RUBRIC and not check.params.get("criterion"):
+            found.append(Problem(check.id, "a judge is asked nothing: no criterion"))
         if check.fn == RUBRIC and check.kind == "gate":
             found.append(Problem(check.id, "a judge is never a gate"))
         if check.kind == "scored" and not check.weight > 0:
@@ -129,6 +133,16 @@ def lint(checks: Sequence[Check], deliverables: Sequence[str]) -> list[Problem]:
         if name and name not in deliverables:
             found.append(Problem(check.id, f"{name} is not a deliverable of the task"))
     return found
+
+
+def rubric_of(checks: Sequence[Check]) -> bytes | None:
+    """``tests/rubric.json`` for the checks that a judge answers; None where there are none."""
+    asked = [check for check in checks if check.fn == RUBRIC]
+    if not asked:
+        return None
+    own = sum(check.weight for check in checks if check.fn != RUBRIC and check.kind == "scored")
+    criteria = [{"id": one.id, "criterion": one.params["criterion"], "weight": one.weight} for one in asked]
+    return canonical_json({"criteria": criteria, "scoring": SCORING, "scoring_values": {"checks_weight": own}})
 
 
 def truth_of(checks: Sequence[Check], originals: Mapping[str, bytes] | None = None, canary: str = "") -> bytes:
