@@ -1,16 +1,23 @@
-"""The verifier's program in this process: the document readers under the name they have beside it in a sandbox."""
+"""The verifier's program in this process: the document readers under the name they have beside it in a sandbox.
+
+They are loaded from a link of that name, as modules of their own, so that nothing of ``journeyman.documents`` changes.
+"""
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import journeyman.documents
 from journeyman.worlds.office import Office, make_office
 
-sys.modules.setdefault("officedocs", journeyman.documents)
+_PLACE = tempfile.TemporaryDirectory()  # until this process ends
+(Path(_PLACE.name) / "officedocs").symlink_to(Path(journeyman.documents.__file__).parent)
+sys.path.append(_PLACE.name)
 
 from journeyman.worlds.verify import Check  # noqa: E402
 from journeyman.worlds.verify.inside.worldverify import MalformedDeliverable, grade  # noqa: E402

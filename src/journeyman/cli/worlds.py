@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from journeyman.cli.offered import judged
 from journeyman.cli.tasks import task_directories
 from journeyman.cli.verb import print_json, progress, verb, warn
 from journeyman.cli.worlds_look import new_template, show, stats
+from journeyman.cli.worlds_quality import check_quality
 
 if TYPE_CHECKING:
     from journeyman.tasks.task import Task
@@ -110,22 +112,53 @@ def _build_office(order: Order, out: Path, jobs: int, waive: tuple[str, ...], as
     "journeyman worlds check runs/worlds --seed 1",
     "journeyman worlds check runs/worlds --prove",
     "journeyman worlds check runs/office",
+    "journeyman worlds check runs/office --quality 200",
 )
 @DIRECTORY
 @click.option("--seed", type=int, help="Build everything again with this seed, gates included, and compare the bytes.")
 @click.option("--prove", is_flag=True, help="Execute every oracle and grade every negative control in sandboxes.")
+@click.option("--quality", type=click.IntRange(1), metavar="N", help="office: examine the verifiers of N sampled tasks"
+              " instead; --seed draws them.")  # fmt: skip
+@click.option("--regrade", type=click.IntRange(0), default=0, metavar="K", help="With --quality: grade deliverables of"
+              " 10 of them K times, in two time zones and locales.")  # fmt: skip
+@judged
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="office: worlds at the same time.")
 @click.option("--waive", multiple=True, metavar="LIMIT", help="A sandbox limit that may be missing.")
-def check(directory: Path, seed: int | None, prove: bool, jobs: int, waive: tuple[str, ...], as_json: bool) -> int:
+def check(
+    directory: Path,
+    seed: int | None,
+    prove: bool,
+    quality: int | None,
+    regrade: int,
+    judge: str,
+    judge_keys: tuple[str, ...],
+    jobs: int,
+    waive: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Check what `worlds build` wrote to DIRECTORY. Exit code 2 when something does not hold.
 
     Every task loads; its world's files are those that were published; no world serves two splits. With --seed, all of
     it is built again: gates must pass, and truth, tests and files must come out the same. With --prove, every document
     is read, every oracle must score 1 and every negative control must fail, in sandboxes (exit 3 where there is none).
-    Office worlds are always built again, with every gate, and the table of gates is printed.
+    Office worlds are always built again, with every gate, and the table of gates is printed. With --quality nothing is
+    built: published verifiers grade right answers, inaction, controls, fresh mutants and resaved forms; the table is
+    written to DIRECTORY/quality.json, and the exit code is 1 when a bound is missed.
     """
     from journeyman.errors import InputError
 
+    if quality is not None:
+        return check_quality(
+            directory,
+            quality,
+            seed=seed or 0,
+            times=regrade,
+            jobs=jobs,
+            waive=waive,
+            judge=judge,
+            judge_keys=judge_keys,
+            as_json=as_json,
+        )
     if (directory / "build.json").is_file():
         return _check_office(directory, jobs, waive, as_json)
     splits = task_directories(directory / "tasks")

@@ -5,6 +5,7 @@ A *room* is the host directory behind it: ``checks/<sha256>.py`` and an empty di
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from journeyman.digest import sha256, sha256_file
@@ -53,13 +54,19 @@ def add_archives(room: Path, tests: Path) -> None:
 
 
 def grader_spec(
-    room: Path, label: str, environment: AgentEnvironment, longest_s: float, waive: frozenset[str]
+    room: Path,
+    label: str,
+    environment: AgentEnvironment,
+    longest_s: float,
+    waive: frozenset[str],
+    env: Mapping[str, str] | None = None,
 ) -> SandboxSpec:
     """The sandbox of one batch.
 
     Args:
         longest_s: the longest time any check of the batch may take, in seconds.
         waive: limits that may stay unenforced.
+        env: variables of the sandbox, e.g. its time zone.
     """
     return SandboxSpec(
         label=label,
@@ -74,6 +81,7 @@ def grader_spec(
             *("--memory-mb", str(CHECK_MEMORY_MB), "--deadline-s", f"{longest_s + _CHILD_SLACK_S:g}"),
             *("--file-mb", "0"),
         ),
+        env=dict(env or {}),
         memory_mb=SANDBOX_MEMORY_MB,
         waive=waive,
     )

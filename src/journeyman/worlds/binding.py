@@ -98,6 +98,19 @@ def candidates(
             yield task_id_of(office, place.number, name), template, bound
 
 
+def rebound(seed: int, office: Office, template: Template, world_index: int, number: int) -> Iterator[Bound]:
+    """The tasks that a template may have been bound to at a place, in the order of the attempts.
+
+    Args:
+        world_index, number: see ``Place``; a published task's provenance has both.
+    """
+    for attempt in range(ATTEMPTS):
+        try:
+            yield _bound(seed, (office.split, world_index, number, template.id, attempt), office, template)
+        except (Unbindable, Ambiguous):
+            continue
+
+
 def _bound(seed: int, key: tuple[str | int, ...], office: Office, template: Template) -> Bound:
     rng = stream(seed, "bind", *key)
     return template.bind(office, rng, draw_knobs(rng))

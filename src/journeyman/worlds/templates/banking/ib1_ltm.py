@@ -66,6 +66,9 @@ class IB1:
         if planted and restated:
             old = [{**r, "fy": first[i]["fy"]} for i, r in zip(items, rows, strict=True)]
             wrong.append(Wrong("T2:first reported", {"bridge": old}, "hard cells", "T2"))
+        one_report = [
+            {**r, "fy": first[i]["fy"], "less": r["fy"], "plus": r["fy"]} for i, r in zip(items, rows, strict=True)
+        ]
         blind = [
             {**r, "fy": first[i]["fy"], "less": r["plus"], "plus": r["less"]} for i, r in zip(items, rows, strict=True)
         ]
@@ -76,7 +79,7 @@ class IB1:
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(rows, hard), (FILE,),
             tuple(one for one in wrong if one.answer["bridge"] != rows), trap_blind={"bridge": blind},
-            single={"bridge": [{**r, "less": r["fy"], "plus": r["fy"]} for r in rows]},
+            single={"bridge": one_report},
             facts=tuple(_fact(office, p, item, latest=True) for item in items[:2] for p in periods.values()),
             reads=(), traps=("T2",) if planted and restated else (), unordered=(), knobs=knobs,
             notes={"year": year, "items": len(items), "restated": len(restated)},
