@@ -39,6 +39,8 @@ class Knobs:
         events: mails that arrive while the task is worked on.
         faults: share of tool calls that fail on purpose, in hundredths.
         budget: how tight turns and tokens are.
+        length: tool calls that the evidence needs: 0 for what the other knobs make of it, else the bucket
+            ``BUCKETS[length]``; templates that cannot be so long ignore it (``templates.lengths``).
     """
 
     hops: int = 1
@@ -57,6 +59,7 @@ class Knobs:
     events: int = 0
     faults: int = 0
     budget: int = 0
+    length: int = 0
 
     def as_json(self) -> dict[str, int]:
         """All levels by name."""

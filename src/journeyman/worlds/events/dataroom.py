@@ -9,6 +9,7 @@ from journeyman.worlds.content import Block, Book, Deck, Heading, Mail, Paragrap
 from journeyman.worlds.data import pack
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.contracts import contract_path
+from journeyman.worlds.events.diligence import later_questions
 from journeyman.worlds.events.statements import income_of
 from journeyman.worlds.events.tables import sheet_of
 from journeyman.worlds.events.withdrawals import withdraw_release
@@ -173,7 +174,7 @@ def _checklist(draft: Draft, event: Row) -> None:
 
 
 def _questions(draft: Draft, event: Row) -> None:
-    """Twenty-five questions of bidders; ``answer`` names the fact, and is empty where the record holds none."""
+    """Questions of bidders: twenty-five, then the later rounds. ``answer`` names the fact, or is empty."""
     rng, setting = draft.rng("questions"), draft.setting
     rows: list[tuple[str, str]] = []
     contracts = sorted(draft.notes["contracts"].values(), key=lambda c: str(c["id"]))
@@ -198,6 +199,7 @@ def _questions(draft: Draft, event: Row) -> None:
     words = {"line": setting.trade["lines"][0], "unit": setting.trade["unit"], "supply": setting.trade["supplies"][0]}
     rows += [(text.format(**words), "") for text in rng.sample(UNANSWERED, 25 - len(rows))]
     rng.shuffle(rows)
+    rows += later_questions(draft, {text for text, _ in rows}, ASKED)
     known = [
         {"id": f"QA{n:02d}", "no": n, "text": text, "answer": fact, "source_path": "", "answerable": int(bool(fact))}
         for n, (text, fact) in enumerate(rows, start=1)

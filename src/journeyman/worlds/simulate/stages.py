@@ -11,6 +11,7 @@ from journeyman.worlds.simulate.ledger import simulate_ledger
 from journeyman.worlds.simulate.legal import simulate_legal
 from journeyman.worlds.simulate.market import simulate_market
 from journeyman.worlds.simulate.people import simulate_people
+from journeyman.worlds.simulate.records import simulate_records
 from journeyman.worlds.simulate.reporting import simulate_reporting
 from journeyman.worlds.simulate.technical import simulate_technical
 
@@ -22,6 +23,8 @@ STAGES: dict[str, Callable[[Draft], None]] = {
     "legal": simulate_legal,
     "deals": simulate_deals,
     "market": simulate_market,
+    "technical": simulate_technical,
+    "records": simulate_records,
     "technical": simulate_technical,
 }
 """Stage -> what it adds to a draft."""

@@ -1,7 +1,8 @@
 """IB12: the bidders' question log, answered from the data room with sources: many small searches, to be shared out.
 
 What makes it hard: some answers are not in the record and must be said to be absent, contracts count as amended, and
-figures count as last reported.
+figures count as last reported. Long variants take most of the log, whose later rounds ask contract by contract and
+payment by payment; what was counted by kind must agree with the answers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.drafting import sheet, xlsx_bytes
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
 from journeyman.worlds.templates import reading
+from journeyman.worlds.templates.banking.sheets import one_file, sheet_rows
 from journeyman.worlds.templates.law.cl1_clauses import TITLES, clause_value
 from journeyman.worlds.templates.matrices import matrix_checks
 from journeyman.worlds.verify import Check
@@ -37,6 +39,13 @@ SHARES = re.compile(r"How many shares does (.+) hold in class (.+)\?")
 STRATUM = re.compile(r"What is the population of the stratum (.+)\?")
 FIGURE = re.compile(r"What was (consolidated revenue|EBITDA before exceptional items) in fiscal year (\d{4})\?")
 CLAUSE = re.compile(r"What does contract (\w+) with (.+) provide on (.+)\?")
+VOLUME = re.compile(r"What volume had contract (\w+) in fiscal year (\d{4})\?")
+CENTRE = re.compile(r"Which cost centre bears payment (\w+)\?")
+KINDS = {"clause": CLAUSE, "volume": VOLUME, "cost centre": CENTRE}
+"""Kind of a question -> how it is put; every other question is of the kind ``other``."""
+
+FOUND = {1: (20, 32), 2: (100, 120), 3: (172, 190)}
+"""Knob ``length`` -> least and most questions that the record answers; about one document each."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +66,15 @@ class IB12:
         found = [row for row in rows if row["answer"] != ABSENT]
         if not absent or len(found) < 5:
             raise Unbindable("too few questions of known kinds")
-        count = min(len(found), 4 + 5 * knobs.fan_out)
+        count = rng.randint(*FOUND[knobs.length]) if knobs.length else 4 + 5 * knobs.fan_out
+        if count > len(found):
+            raise Unbindable("the log is too short")
         chosen = [*rng.sample(found, count), *rng.sample(absent, min(len(absent), 1 + knobs.fan_out))]
         chosen.sort(key=lambda row: int(row["no"]))
         ask = {"numbers": [row["no"] for row in chosen], "file": FILE, "currency": office.setting.currency}
-        answer = {"answers": [{"no": row["no"], "answer": row["answer"], "source": row["source"]} for row in chosen]}
+        answer = {"answers": [_line(row["no"], row["text"], row["answer"], row["source"]) for row in chosen]}
         hard = [i for i, row in enumerate(chosen) if row["answer"] != row["careless"]]
-        blind = {"answers": [{"no": r["no"], "answer": r["careless"], "source": r["source"]} for r in chosen]}
+        blind = {"answers": [_line(row["no"], row["text"], row["careless"], row["source"]) for row in chosen]}
         wrong = _wrong(chosen, answer)
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(chosen, hard),
@@ -79,14 +90,24 @@ class IB12:
 
     def solve(self, ask: Mapping[str, Any]) -> Solving:
         """See ``Template.solve``."""
-        logs = yield from reading.list_files("*question*log*.xlsx")
-        text = yield from reading.tab(logs[0])
-        questions = {int(m[1]): m[2] for m in re.finditer(r'\[(\d+)(?:\.0)?, "((?:[^"\\]|\\.)*)"', text)}
+        rows = yield from sheet_rows((yield from one_file("*question*log*.xlsx")))
+        questions = {int(row[0]): str(row[1]) for row in rows.values() if isinstance(row[0], int | float)}
+        listed = yield from reading.list_files("*", "legal")
+        listed += yield from reading.list_files("*voucher*", "procurement")
         answers = []
         for number in ask["numbers"]:
-            found = yield from _look_up(json.loads(f'"{questions[number]}"'))
-            answers.append({"no": number, "answer": found[0], "source": found[1]})
+            found = yield from _look_up(questions[number], listed)
+            answers.append(_line(number, questions[number], *found))
         yield from reading.deliver_workbook(FILE, layout({"answers": answers}))
+
+
+def kind_of(text: str) -> str:
+    """What a question is about."""
+    return next((kind for kind, put in KINDS.items() if put.fullmatch(text)), "other")
+
+
+def _line(number: int, text: str, answer: Any, source: str) -> dict[str, Any]:
+    return {"no": number, "kind": kind_of(text), "answer": answer, "source": source}
 
 
 def _answered(office: Office, row: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -109,7 +130,19 @@ def _answered(office: Office, row: Mapping[str, Any]) -> dict[str, Any] | None:
         return _figure(office, base, FIGURES[match[1]][0], match[2])
     if match := CLAUSE.fullmatch(text):
         return _clause(office, base, match[1], match[3].replace(" ", "_"))
+    if match := VOLUME.fullmatch(text):
+        facts = [office.facts.get(f"review:{match[1]}:{int(match[2]) + off}:volume") for off in (0, -1, 1)]
+        values = [fact.value for fact in facts if fact is not None]
+        return _stated(office, base, f"review:{match[1]}:{match[2]}:volume", values[min(1, len(values) - 1)])
+    if match := CENTRE.fullmatch(text):
+        fact = f"voucher:{match[1]}:centre"
+        return _stated(office, base, fact, office.facts[fact].value) if fact in office.facts else None
     return None
+
+
+def _stated(office: Office, base: Mapping[str, Any], fact: str, careless: Any) -> dict[str, Any] | None:
+    """A question that one fact answers."""
+    return _row(base, office.facts[fact].value, careless, sorted({one.path for one in office.where(fact)}))
 
 
 def _row(base: Mapping[str, Any], answer: Any, careless: Any, sources: list[str]) -> dict[str, Any] | None:
@@ -145,8 +178,18 @@ def _clause(office: Office, base: Mapping[str, Any], contract: str, kind: str) -
     return _row(base, values[0], values[1], paths)
 
 
-def _look_up(text: str) -> reading.Reading:
-    """(answer, file) for one question, by the tools."""
+def _look_up(text: str, listed: list[str]) -> reading.Reading:
+    """(answer, file) for one question, by the tools; ``listed``: files of the contracts and vouchers."""
+    if match := CLAUSE.fullmatch(text):
+        return (yield from _look_up_clause(match[1], match[3].replace(" ", "_"), listed))
+    if match := VOLUME.fullmatch(text):
+        name = re.compile(rf"reviews/{match[1]}\W?_?review\W?_?FY{match[2]}\.txt", re.IGNORECASE)
+        path = next((one for one in listed if name.search(one)), "")
+        body = (yield from reading.plain_text(path)) if path else ""
+        return reading.whole_number(reading.words_between(body, f"Volume in FY{match[2]}:")), path
+    if match := CENTRE.fullmatch(text):
+        path = next(one for one in listed if one.lower().endswith(f"{match[1].lower()}.txt"))
+        return reading.words_between((yield from reading.plain_text(path)), "Cost centre:"), path
     if match := SHARES.fullmatch(text):
         path = (yield from reading.list_files("*cap*table*.xlsx"))[0]
         table = yield from reading.tab(path)
@@ -162,8 +205,6 @@ def _look_up(text: str) -> reading.Reading:
         return (reading.whole_number(found[1]), path) if found else (ABSENT, "")
     if match := FIGURE.fullmatch(text):
         return (yield from _look_up_figure(FIGURES[match[1]][1], int(match[2])))
-    if match := CLAUSE.fullmatch(text):
-        return (yield from _look_up_clause(match[1], match[3].replace(" ", "_")))
     yield from reading.search(text.rstrip("?"))
     return ABSENT, ""
 
@@ -180,11 +221,12 @@ def _look_up_figure(line: str, year: int) -> reading.Reading:
     raise Lost(f"{line} {year}")
 
 
-def _look_up_clause(contract: str, kind: str) -> reading.Reading:
-    path = (yield from reading.list_files(f"*{contract}[!0-9]*", "legal/contracts"))[0]
+def _look_up_clause(contract: str, kind: str, listed: list[str]) -> reading.Reading:
+    own = [one for one in listed if re.match(rf"{contract}(?!\d)", one.rpartition("/")[2], re.IGNORECASE)]
+    path = next(one for one in own if one.startswith("legal/contracts/"))
     text = yield from reading.document_text(path)
     value, source = _value_of(kind, reading.section(text, TITLES.get(kind, LAW))), path
-    for amendment in (yield from reading.list_files(f"*{contract}[!0-9]*amendment*", "legal")):
+    for amendment in (one for one in own if "amendment" in one.rpartition("/")[2].lower()):
         body = " ".join((yield from reading.document_text(amendment)).split())
         title = re.escape(TITLES.get(kind, LAW))
         found = re.search(rf"Clause \d+ \({title}\)(.*?)(?= \d+\. (?:Clause|Continuation)|$)", body, re.IGNORECASE)
@@ -234,6 +276,14 @@ def _checks(chosen: list[dict[str, Any]], hard: list[int]) -> tuple[Check, ...]:
         if row["sources"]
     ]
     columns: list[dict[str, Any]] = [{"name": "No"}, {"name": "Answer", "tol": {"abs": 0.01, "rel": 1e-6}}]
+    kinds = by_kind({"answers": [{"kind": kind_of(row["text"]), "answer": row["answer"]} for row in chosen]})
+    parts = [
+        Check(f"part {kind}", "table", {
+            "file": FILE, "columns": columns, "key": ["No"], "extra": "ignored",
+            "rows": [cell for cell, row in zip(cells, chosen, strict=True) if kind_of(row["text"]) == kind],
+        }, weight=0.02, stage="intermediate")
+        for kind, _, _ in kinds if kind in KINDS and len(chosen) >= FOUND[2][0]
+    ]  # fmt: skip
     return (
         Check("files", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
         *matrix_checks(FILE, columns, cells, [(i, 1) for i in hard], key=["No"], trap_ids=("T11", "T2")),
@@ -241,13 +291,32 @@ def _checks(chosen: list[dict[str, Any]], hard: list[int]) -> tuple[Check, ...]:
             "file": FILE, "columns": [{"name": "No"}, {"name": "Source"}], "rows": sources, "extra": "ignored",
             "credit": "share",
         }, weight=0.1, stage="intermediate"),
+        Check("kinds", "table", {
+            "file": FILE, "sheet": "Kinds", "rows": [list(line) for line in kinds],
+            "columns": [{"name": name} for name in ("Kind", "Questions", "Absent")],
+        }, weight=0.05, stage="intermediate"),
+        *parts,
     )  # fmt: skip
 
 
 def layout(answer: Answer) -> list[dict[str, Any]]:
-    """One sheet, one row per question."""
+    """One row per question; one per kind of question."""
     rows = [[row.get("no"), row.get("answer"), row.get("source") or None] for row in answer["answers"]]
-    return [sheet("Answers", ["No", "Answer", "Source"], rows)]
+    return [
+        sheet("Answers", ["No", "Answer", "Source"], rows),
+        sheet("Kinds", ["Kind", "Questions", "Absent"], [list(line) for line in by_kind(answer)]),
+    ]
+
+
+def by_kind(answer: Answer) -> list[tuple[str, int, int]]:
+    """Kind, questions, how many of them the record does not answer; kinds that were asked, in their order."""
+    rows = answer["answers"]
+    counted = []
+    for kind in (*KINDS, "other"):
+        own = [row for row in rows if row.get("kind") == kind]
+        if own:
+            counted.append((kind, len(own), sum(row.get("answer") == ABSENT for row in own)))
+    return counted
 
 
 def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> str:
@@ -264,8 +333,11 @@ count as they stand on {office.today}, with every amendment that both sides have
 those of the latest annual report that shows the year. What the record does not hold is answered with `{ABSENT}`; do not
 estimate.
 
-Save `artifacts/{FILE}` with one sheet, headers in row 1, one row per question: `No`; `Answer` (one value: amounts in
-whole {ask["currency"]}, so that 1,234 thousand is 1234000; periods as the bare number; choices as one word, of
-`consent`, `notice`, `termination`, `none` or `exclusive`, `non-exclusive`; laws by the name of the country or state as
-written); `Source` (path of the file that says it, empty where there is none).
+Save `artifacts/{FILE}` with two sheets, headers in row 1. `Answers` has one row per question: `No`; `Answer` (one
+value: amounts in whole {ask["currency"]}, so that 1,234 thousand is 1234000; periods as the bare number; choices as one
+word, of `consent`, `notice`, `termination`, `none` or `exclusive`, `non-exclusive`; laws by the name of the country or
+state as written; cost centres by their code); `Source` (path of the file that says it, empty where there is none).
+`Kinds` has one row for each kind of question that occurs: `Kind`, of `clause` (what a contract provides on something),
+`volume` (of a contract in a year), `cost centre` (of a payment) or `other`; `Questions` (how many of the numbers above
+are of this kind); `Absent` (how many of those the record does not answer).
 """
