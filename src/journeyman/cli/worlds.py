@@ -191,19 +191,24 @@ def check(
 
 def _check_office(directory: Path, jobs: int, waive: tuple[str, ...], as_json: bool) -> int:
     from journeyman.cli.bar import bar
+    from journeyman.cli.worlds_look import rung_lines
     from journeyman.errors import InputError
+    from journeyman.evals.rungs import rungs_of
     from journeyman.trials.worldgates.checking import check_build, table_lines
 
     with bar("worlds built again") as step:
         checked = check_build(directory, jobs=jobs, waive=frozenset(waive), progress=step)
-    for finding in checked.findings:
+    rungs = rungs_of(checked.reports)
+    findings = sorted({*checked.findings, *rungs.findings})
+    for finding in findings:
         warn(finding)
     if as_json:
-        print_json({"tasks": checked.tasks, "gates": checked.table, "findings": list(checked.findings)})
+        print_json({"tasks": checked.tasks, "gates": checked.table, "ladder": rungs.as_json(), "findings": findings})
     else:
         click.echo("\n".join(table_lines(checked.table)))
-        click.echo(f"{checked.tasks} tasks, {len(checked.findings)} findings: {directory}")
-    return InputError.exit_code if checked.findings else 0
+        click.echo("\n".join(["", *rung_lines(rungs)]))
+        click.echo(f"{checked.tasks} tasks, {len(findings)} findings: {directory}")
+    return InputError.exit_code if findings else 0
 
 
 def _load(split: Path, tasks: list[Task]) -> Iterator[str]:

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from journeyman.cli.verb import print_json, verb
+
+if TYPE_CHECKING:
+    from journeyman.evals.rungs import Rungs
 
 
 @verb("stats", "Say what office tasks are like and what they cost.", "journeyman worlds stats runs/office")
 @click.argument("directory", type=click.Path(path_type=Path))
 def stats(directory: Path, as_json: bool) -> int:
     """Diversity, traps, feedback per length, baselines, gates, refusals and costs of the build in DIRECTORY."""
+    from journeyman.evals.rungs import rungs_of
+    from journeyman.trials.worldgates.checking import reports_of
     from journeyman.worlds.stats import statistics_of
 
     found = statistics_of(directory)
+    rungs = rungs_of(reports_of(directory))
     if as_json:
-        print_json(found)
+        print_json({**found, "ladder": rungs.as_json()})
         return 0
+    found.pop("ladder", None)
     for key, value in found.items():
         click.echo(f"{key}: {value}" if not isinstance(value, dict) else f"{key}:")
         for name, one in value.items() if isinstance(value, dict) else ():
             click.echo(f"  {name}: {_flat(one)}")
+    click.echo("\n".join(rung_lines(rungs)))
     click.echo(f"{found['tasks']} tasks in {found['worlds']} worlds: {directory}")
     return 0
 
@@ -76,6 +84,14 @@ def new_template(template_id: str, domain: str, into: Path, tests: Path, as_json
         click.echo(f"{test}")
         click.echo(f"template {template_id}: {source}")
     return 0
+
+
+def rung_lines(rungs: Rungs) -> list[str]:
+    """The ladder of baselines; families without traps are marked."""
+    from journeyman.evals.rungs import lines_of
+    from journeyman.worlds.templates import TEMPLATES
+
+    return lines_of(rungs, [name for name, template in TEMPLATES.items() if not template.traps])
 
 
 def _json(path: Path) -> Any:

@@ -7,5 +7,6 @@ beside it.
 Modules: ``score`` (kinds, Score, Difference, Ratio), ``tally`` (graded Trials -> Scores and Differences),
 ``clustered`` (mean, t interval, variance split), ``paired`` (difference, sign-flip test, verdict word),
 ``proportion`` (Wilson, Fisher), ``passk`` (pass@k, pass^k, retry@k), ``multiple`` (Holm, equivalence), ``power``
-(detectable effect), ``behaviour`` (ratios of recorded Trials), ``table`` (one column, one kind).
+(detectable effect), ``behaviour`` (ratios of recorded Trials), ``table`` (one column, one kind); of sets of tasks:
+``rungs`` (the order of scripted baselines), ``verifiers`` (how good the verifiers are).
 """

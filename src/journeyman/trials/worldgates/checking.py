@@ -29,11 +29,13 @@ class Checked:
         tasks: how many there are.
         findings: what does not hold, one line each.
         table: gate -> tasks, deliverables, failed.
+        reports: of the tasks as they were built again.
     """
 
     tasks: int
     findings: tuple[str, ...]
     table: dict[str, dict[str, int]]
+    reports: tuple[Report, ...] = ()
 
 
 def check_build(
@@ -65,7 +67,7 @@ def check_build(
         reports = [report_at(path) for path in again.values()]
     findings += ladder_findings(reports) if order.gates == "all" else []
     rows = gate_rows(report.as_json()["gates"] for report in reports)
-    return Checked(len(here), tuple(sorted(findings)), rows)
+    return Checked(len(here), tuple(sorted(findings)), rows, tuple(reports))
 
 
 def split_findings(paths: list[Path]) -> list[str]:
@@ -84,6 +86,11 @@ def split_findings(paths: list[Path]) -> list[str]:
     except InputError as error:
         found.append(str(error))
     return found
+
+
+def reports_of(out: Path) -> list[Report]:
+    """The reports that lie with the tasks of a build."""
+    return [report_at(path.parent.parent) for path in sorted((out / "tasks").glob("*/*/tests/gates.json"))]
 
 
 def report_at(task: Path) -> Report:
