@@ -29,6 +29,7 @@ from journeyman.worlds.templates.consulting.mc6_interviews import MC6
 from journeyman.worlds.templates.consulting.mc7_refresh import MC7
 from journeyman.worlds.templates.consulting.mc8_survey import MC8
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
+from journeyman.worlds.templates.instructions.if1_briefing import IF1
 from journeyman.worlds.templates.instructions.if2_spans import IF2
 from journeyman.worlds.templates.law.cl1_clauses import CL1
 from journeyman.worlds.templates.law.cl2_consents import CL2
@@ -86,5 +87,6 @@ TEMPLATES: dict[str, Template] = {
     "MA1": MA1(),
     "MA2": MA2(),
     "IF2": IF2(),
+    "IF1": IF1(),
 }
 """Id -> template, in the order in which a build takes them in turn."""

@@ -17,6 +17,7 @@ from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.drafting import json_bytes
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
 from journeyman.worlds.templates import reading
+from journeyman.worlds.templates.instructions.contracts import provision
 from journeyman.worlds.verify import Check
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class IF2:
                     credit = yield from _credit()
                 found = _covenant_in(credit, item["kind"])
             else:
-                found = yield from _clause(item["contract"], item["kind"])
+                found = _sentence(*(yield from provision(item["contract"], CLAUSES[item["kind"]][0])))
             spans.append({"no": item["no"], "file": found[0], "place": found[1], "text": found[2]})
         yield from reading.deliver_text(FILE, json_bytes({"spans": spans}))
 
@@ -217,24 +218,6 @@ def _checks(items: Sequence[Item]) -> tuple[Check, ...]:
         Check("sources", "cites", {"file": FILE, "path": "spans", "level": "file", "credit": "share", "spare": 0,
                                    "hops": [span["places"] for span in wanted]}, weight=0.05, stage="intermediate"),
     )  # fmt: skip
-
-
-def _clause(contract: str, kind: str) -> reading.Reading:
-    """(path, place, sentence) of a provision as it is in force."""
-    title = CLAUSES[kind][0]
-    for path in (yield from reading.list_files(f"*{contract}[!0-9]*amendment*", "legal")):
-        raw = yield from reading.addressed_text(path)
-        flat = " ".join(reading.without_addresses(raw).split())
-        found = re.search(
-            rf"Clause \d+ \({re.escape(title)}\).*?following text:(.*?)(?= 2\. Continuation|$)", flat, re.I
-        )
-        if found and reading.is_signed(flat):
-            return _sentence(path, raw, found[1])
-    paths = yield from reading.list_files(f"*{contract}[!0-9]*", "legal/contracts")
-    if not paths:
-        raise Lost(f"no contract {contract}")
-    raw = yield from reading.addressed_text(paths[0])
-    return _sentence(paths[0], raw, reading.section(reading.without_addresses(raw), title))
 
 
 def _sentence(path: str, raw: str, text: str) -> tuple[str, str, str]:

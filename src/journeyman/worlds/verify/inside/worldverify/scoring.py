@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from . import agreement, answers, books, decks, letters, optima, programs, spans, tables, writings
+from . import agreement, answers, books, constraints, decks, letters, optima, programs, spans, tables, writings
 from .bundle import Bundle, MalformedDeliverable
 from .outcome import Outcome
 
@@ -27,6 +27,7 @@ CHECKS: dict[str, Callable[[Bundle, dict[str, Any]], Outcome]] = {
     "members": answers.members,
     "cites": answers.cites,
     "spans": spans.spans,
+    "rules": constraints.rules,
     "doc.headings": writings.headings,
     "doc.mentions": writings.mentions,
     "doc.known_numbers": writings.known_numbers,

@@ -18,7 +18,7 @@ NUMBER = re.compile(rf"(?<![\w.])[-(]?{_SIGN}\s?\d[\d,.' \u00a0]*\d?\s?{_SCALE}\
 def headings(bundle: Bundle, params: dict[str, Any]) -> Outcome:
     """Required headings, in this order. Params: ``file``; ``headings``: texts."""
     document = bundle.document(params["file"])
-    lines = [normal(full_text(node)) for node in document.walk() if _is_heading(node)]
+    lines = [normal(full_text(node)) for node in document.walk() if is_heading(node)]
     at, missing = 0, []
     for wanted in params["headings"]:
         place = next((i for i in range(at, len(lines)) if normal(wanted) in lines[i]), None)
@@ -29,7 +29,7 @@ def headings(bundle: Bundle, params: dict[str, Any]) -> Outcome:
     return Outcome.of(0.0 if missing else 1.0, f"{params['file']}: {len(lines)} headings", missing)
 
 
-def _is_heading(node: Any) -> bool:
+def is_heading(node: Any) -> bool:
     style = str(node.attributes.get("style", "")).lower()
     is_short = node.kind == "paragraph" and 0 < len(node.text) < 90
     return (
