@@ -4,10 +4,13 @@ The module is its own deliverable: ``program`` gives its text with other rules, 
 results that are expected come from one place. It needs the standard library only.
 """
 
-import csv
-import io
+from __future__ import annotations
+
 from datetime import date
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 RULES: dict[str, Any] = {}
 """``window``, ``separator``, ``ignore``, and for each edge of the specification whether it is kept."""
@@ -73,14 +76,20 @@ def reconcile(ledger: list[Line], bank: list[Line], rules: dict[str, Any]) -> li
 def read(path: str, rules: dict[str, Any]) -> list[Line]:
     """Lines of a file; an empty file has none."""
     with open(path, newline="") as file:
-        return list(csv.DictReader(file, delimiter=rules["separator"]))
+        rows = [line.split(rules["separator"]) for line in file.read().splitlines()]
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
 
 
 def main(ledger: str, bank: str, target: str) -> None:
     """``LEDGER BANK OUT``."""
+    rows = reconcile(read(ledger, RULES), read(bank, RULES), RULES)
     with open(target, "w", newline="") as file:
-        rows = reconcile(read(ledger, RULES), read(bank, RULES), RULES)
-        csv.writer(file, delimiter=RULES["separator"], lineterminator="\n").writerows(rows)
+        file.write(as_text(rows, RULES["separator"]))
+
+
+def as_text(rows: list[list[str]], separator: str) -> str:
+    """Rows as the program writes them; nothing is quoted."""
+    return "".join(separator.join(row) + "\n" for row in rows)
 
 
 def program(rules: dict[str, Any]) -> str:
@@ -94,10 +103,3 @@ def program(rules: dict[str, Any]) -> str:
     return (
         f'"""Reconcile a ledger with a bank statement."""\n\n{head.rstrip()}\n\n\nimport sys\n\nmain(*sys.argv[1:4])\n'
     )
-
-
-def as_text(rows: list[list[str]], separator: str) -> str:
-    """Rows as the program writes them."""
-    made = io.StringIO()
-    csv.writer(made, delimiter=separator, lineterminator="\n").writerows(rows)
-    return made.getvalue()

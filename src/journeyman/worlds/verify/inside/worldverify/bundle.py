@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,18 @@ class Bundle:
     originals: dict[str, bytes] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
     _read: dict[tuple[str, str], Any] = field(default_factory=dict)
+    _kept: dict[str, Any] = field(default_factory=dict)
+
+    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+        """Something that checks of one deliverable share, made by the first and closed by ``close``."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
+
+    def close(self) -> None:
+        """End what was kept."""
+        while self._kept:
+            self._kept.popitem()[1].close()
 
     def data(self, name: str) -> bytes:
         """The bytes of a delivered file. Raises MalformedDeliverable."""

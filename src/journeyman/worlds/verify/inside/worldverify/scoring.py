@@ -72,9 +72,17 @@ def grade(artifacts: dict[str, bytes], truth: dict[str, Any]) -> dict[str, Any]:
         raise MalformedDeliverable(f"{len(artifacts)} files of {sum(map(len, artifacts.values()))} bytes are too much")
     originals = {name: base64.b64decode(text) for name, text in truth.get("files", {}).items()}
     bundle = Bundle(dict(artifacts), originals, truth.get("extra", {}))
+    try:
+        return scored(bundle, truth["checks"])
+    finally:
+        bundle.close()
+
+
+def scored(bundle: Bundle, checks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Reward, and what each check says, in order."""
     found = []
     gates, gained, weights, passed = 1.0, 0.0, 0.0, True
-    for check in truth["checks"]:
+    for check in checks:
         outcome = run(bundle, check)
         score = min(1.0, max(0.0, float(outcome.score)))
         if check.get("kind", "scored") == "gate":
