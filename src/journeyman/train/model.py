@@ -111,6 +111,17 @@ _FIXED_CONFIG: dict[str, Any] = {
 }
 
 
+def load_libraries(model_type: str = "qwen3") -> None:
+    """Import what building and reading a model needs: seconds, worth spending while something else waits."""
+    import torch  # noqa: F401
+    import transformers
+    from safetensors.torch import load  # noqa: F401
+    from transformers.initialization import no_init_weights  # noqa: F401
+
+    for name in MODEL_CLASSES[model_type]:
+        getattr(transformers, name)
+
+
 def _empty_model(config: Mapping[str, Any], model_type: str = "qwen3") -> CausalLM:
     import transformers
     from transformers.initialization import no_init_weights

@@ -19,7 +19,11 @@ from journeyman.train.guards.table import GuardSpec
 from journeyman.train.losses.frame import PolicyLoss, resolve_loss
 from journeyman.train.optimizer import OptimizerSpec
 from journeyman.train.reductions import REDUCTIONS
+from journeyman.train.rollouts import PricesSection, RolloutSection, ShadowSection
 from journeyman.train.switches import Switches
+
+VLLM_TOPK = 20
+"""Likeliest tokens a vLLM server reports by default (``--max-logprobs``)."""
 
 
 class PolicySection(Knobs):
@@ -39,31 +43,6 @@ class TasksSection(Knobs):
 
     train: tuple[Path, ...] = Field(min_length=1)
     dev: tuple[Path, ...] = Field((), description="measured beside training; never trained on")
-
-
-class RolloutSection(Knobs):
-    """How trials run."""
-
-    harness: str = Field("toolbelt", description="key of the harnesses, or framing:NAME of the quickstart's")
-    executor: Literal["inline", "process"] = Field(
-        "process", description="inline: trusted tasks whose tools are pure; process: each trial in a process of its own"
-    )
-    engine_process: bool = Field(True, description="the engine and its trials in a process of their own")
-    threads: int = Field(1, ge=1, description="torch threads of the engine")
-    rows: int = Field(64, ge=1, description="trials decoded together")
-    max_context: int = Field(640, ge=16, description="tokens")
-    concurrency: int = Field(256, ge=1, description="trials at once at most; steered below it from KV use")
-    start_concurrency: int | None = Field(None, ge=1, description="none: what fits the engine's rows")
-    partial: Literal["continue", "reissue"] = Field(
-        "continue", description="turns under way when weights arrive: go on in place, or abort and issue again"
-    )
-    temperature: float = Field(1.0, gt=0, description="1 makes rollout logprobs the policy's own")
-    attempts: int = Field(2, ge=1, description="per trial, when the error table says retry")
-    supervisors: int = Field(1, ge=1, description="small processes that fork trials, for executor process")
-    agent_s: float = Field(3600.0, gt=0, description="working time of a trial whose task declares none")
-    model_s: float = Field(600.0, gt=0, description="one model call, queueing included")
-    sandbox: Literal["bwrap", "oci", "none"] = "bwrap"
-    waive: tuple[str, ...] = Field((), description="sandbox limits that may stay unenforced")
 
 
 class LoopSection(Knobs):
@@ -95,6 +74,7 @@ class LossSection(Knobs):
     reduction: str = Field("prompt", description="of the token losses")
     max_length: int | None = Field(None, ge=1, description="tokens, the constant of drgrpo")
     advantage: str = "grpo"
+    topk: int = Field(20, ge=1, description="likeliest tokens the engine reports, for losses that compare them")
 
     @model_validator(mode="after")
     def _names_are_known(self) -> LossSection:
@@ -106,6 +86,11 @@ class LossSection(Knobs):
             raise ValueError(f"advantage {self.advantage!r}; allowed: {', '.join(sorted(ADVANTAGES))}")
         self.resolved()
         return self
+
+    @property
+    def asked_topk(self) -> int:
+        """Likeliest tokens that the engine must report at each sampled one; 0 where the loss looks at none."""
+        return self.topk if "topk_logp_rollout" in self.resolved().needs else 0
 
     def resolved(self) -> PolicyLoss:
         """The checked loss. Raises ValueError with what is wrong."""
@@ -171,6 +156,8 @@ class RlRecipe(Knobs):
     guards: GuardSpec = GuardSpec()
     keep: KeepSection = KeepSection()
     metrics: MetricsSection = MetricsSection()
+    shadow: ShadowSection = ShadowSection()
+    prices: PricesSection = PricesSection()
     out: Path = Path("runs/rl")
     seed: int = Field(0, ge=0)
 
@@ -191,8 +178,12 @@ class RlRecipe(Knobs):
                 )
         if self.evaluation.every and not self.tasks.dev:
             raise ValueError("evaluation.every is set, but tasks.dev is empty")
+        _check_engine(self.rollout, self.loss, self.backend)
+        if self.evaluation.every and self.rollout.vllm.urls and not self.rollout.vllm.evaluation_urls:
+            raise ValueError("evaluation.every is set, but rollout.vllm.evaluation_urls names no server for it")
         try:
-            check_spec(self.backend, self.optimizer.spec(), also=("local_weights", "local_state"))
+            needs = ("local_weights", "local_state", *(("topk",) if self.loss.asked_topk else ()))
+            check_spec(self.backend, self.optimizer.spec(), also=needs)
         except InputError as error:
             raise ValueError(str(error)) from error
         return self
@@ -200,6 +191,16 @@ class RlRecipe(Knobs):
     def _bounds_old_tokens(self) -> bool:
         loss = self.loss.resolved()
         return loss.correction != "none" or getattr(loss.knobs, "ratio_anchor", "none") == "rollout"
+
+
+def _check_engine(rollout: RolloutSection, loss: LossSection, backend: BackendSpec) -> None:
+    """Refuse what the engine cannot give to loss or trainer. Raises ValueError."""
+    if backend.replay_routing and rollout.engine == "embedded":
+        raise ValueError("backend.replay_routing: the embedded engine records no experts; rollout.engine = 'vllm' does")
+    if not loss.asked_topk:
+        return
+    if rollout.engine == "vllm" and rollout.vllm.urls and loss.topk > VLLM_TOPK:
+        raise ValueError(f"loss.topk: {loss.topk}; a vLLM server reports {VLLM_TOPK} unless started with more")
 
 
 class OverfitSection(Knobs):

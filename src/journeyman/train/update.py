@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,11 +29,20 @@ class UpdateSpec:
     max_length: int | None = None
 
 
-def update_policy(trainer: Trainer, rows: Sequence[TrainRow], spec: UpdateSpec | None = None) -> StepMetrics:
+def update_policy(
+    trainer: Trainer,
+    rows: Sequence[TrainRow],
+    spec: UpdateSpec | None = None,
+    *,
+    before_step: Callable[[], None] = lambda: None,
+) -> StepMetrics:
     """Take one optimizer step over a whole batch of trials.
 
     Groups whose advantages are all 0 are left out before anything is weighed: they have no gradient and would shrink
     the step. A batch without a live Group takes no step and reports zeros.
+
+    Args:
+        before_step: called when the gradient is there and the weights are still those that the step began with.
 
     Raises:
         InputError: unknown reduction or missing ``max_length``; a row without a trained token or with a wrong column.
@@ -46,6 +55,7 @@ def update_policy(trainer: Trainer, rows: Sequence[TrainRow], spec: UpdateSpec |
         return StepMetrics(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, dead)
     weights = row_weights(live, spec)
     total = trainer.forward_backward(live, weights, spec.loss)
+    before_step()
     norm = trainer.optim_step()
     return _metrics(total, norm, len(live), len(live_prompts), dead)
 

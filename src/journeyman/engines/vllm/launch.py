@@ -105,6 +105,11 @@ class VllmServer:
         state = "ended before it answered" if ended else f"did not answer within {deadline_s:g} s"
         raise EngineError(f"the vLLM server {state}; {self.log} ends with:\n{self.last_words()}")
 
+    @property
+    def has_ended(self) -> bool:
+        """The server is gone, by itself or by ``close``."""
+        return self._watchdog.poll() is not None
+
     def last_words(self) -> str:
         """The end of the log."""
         with self.log.open(encoding="utf-8", errors="replace") as file:

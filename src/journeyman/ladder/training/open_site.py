@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from journeyman.engines.spec import locate, parse_model
+from journeyman.engines.protocol import KvMode
 from journeyman.harness.spec import HarnessSpec
+from journeyman.ladder.training.cluster import connect
+from journeyman.ladder.training.engines import open_embedded, open_vllm
 from journeyman.ladder.training.inline_work import InlineWork
 from journeyman.ladder.training.process_work import ProcessWork
-from journeyman.ladder.training.site import Naming, Site, Work
+from journeyman.ladder.training.recording import Recorder, Wanted
+from journeyman.ladder.training.shadow import ShadowGrader, shadows_of
+from journeyman.ladder.training.site import Naming, PushPlan, Site, Work
 from journeyman.ladder.training.slow import SlowTools, delay_s
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.protocol import AgentEnvironment
-from journeyman.tasks.task import load_task
+from journeyman.tasks.task import Task, load_task
 from journeyman.tasks.verify import BatchVerifier
 from journeyman.train.loop.reissue import Reissuing
 from journeyman.train.switches import Switches, training_harness
-from journeyman.trials.executors.protocol import WorkplaceRecipe
+from journeyman.trials.executors.protocol import Launcher, WorkplaceRecipe
+from journeyman.trials.executors.ray_tasks import Placement, RayLauncher
 from journeyman.trials.executors.workplaces import TaskPlace
 from journeyman.trials.inline import Grader
 from journeyman.trials.limits import Limits
 from journeyman.trials.plan import harness_named
+
+USAGE_EVERY_S = 0.5
+"""Between two questions to a server about its cache."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class SitePlan:
         tasks: directories, in the order of their indices.
         harness: word of ``trials run --harness``.
         place: arguments of ``TaskPlace``.
-        executor: ``inline`` or ``process``.
+        executor: ``inline``, ``process`` or ``ray``.
         seed: root of the noise.
         temperature, rows, max_context, at_once, attempts, supervisors: as in the recipe.
         limits: fields of ``trials.limits.Limits`` that differ from the defaults.
@@ -48,6 +56,11 @@ class SitePlan:
         nudge_share: share of the context at which trials get a notice; None: never. For harnesses of real models.
         slow: makes tools slow on purpose, for measurements; None: they take what they take.
         grader: ``module:function`` that returns another grader than the tasks' own verifiers; for tests.
+        vllm: fields of ``train.rollouts.VllmSection`` and ``out``, a folder for logs; None: the embedded engine.
+        ray: fields of ``train.rollouts.RaySection``, for executor ray.
+        topk, experts: what the engine tells of each token, see ``recording.Wanted``.
+        probe: each push is followed by a short turn under its weights alone.
+        shadow: task directories with held-back verifiers. shadow_share: of the trials they grade.
     """
 
     name: str
@@ -69,6 +82,13 @@ class SitePlan:
     nudge_share: float | None = None
     slow: dict[str, Any] | None = None
     grader: str | None = None
+    vllm: dict[str, Any] | None = None
+    ray: dict[str, Any] | None = None
+    topk: int = 0
+    experts: bool = False
+    probe: bool = False
+    shadow: tuple[str, ...] = ()
+    shadow_share: float = 1.0
 
     def as_data(self) -> dict[str, Any]:
         """Plain data that ``open_site`` takes."""
@@ -79,35 +99,47 @@ def open_site(data: dict[str, Any]) -> Site:
     """Open the site of a plan.
 
     Raises:
-        InputError: model, harness or a task cannot be read. EnvironmentMissing: no sandbox here.
+        InputError: model, harness or a task cannot be read. EnvironmentMissing: no sandbox, server or cluster here.
         SupervisorFailed: the workplace could not be made.
+        EngineError: a server did not come up, or cannot tell what the plan wants of its tokens.
     """
     import torch
-
-    from journeyman.engines.embedded import EmbeddedEngine
 
     plan = SitePlan(**data)
     torch.set_num_threads(int(torch.get_num_threads()))  # as the environment of this process says, from now on
     with ExitStack() as stack:
-        engine: Any = EmbeddedEngine.from_directory(
-            locate(parse_model(plan.model)),
-            rows=plan.rows,
-            max_len=plan.max_context,
-            kv_on_update=plan.kv_on_update,
-        )
-        stack.callback(engine.close)
+        tasks = [load_task(Path(path)) for path in plan.tasks]
+        engine, alive = (open_embedded(plan, stack), None) if plan.vllm is None else open_vllm(plan, stack)
+        recorder = None
+        if plan.topk or plan.experts or plan.probe:
+            probe_seed = plan.seed if plan.probe else None
+            recorder = engine = Recorder(engine, Wanted(plan.topk, plan.experts, probe_seed, plan.temperature))
         if plan.partial == "reissue":
             engine = Reissuing(engine)
-        grader = _grader(plan, stack)
-        work = _work(plan, engine, grader)
+        shadow = _shadow(plan, tasks, _grader(plan, stack))
+        work = _work(plan, engine, shadow)
         return Site(
             engine,
             work,
-            [load_task(Path(path)) for path in plan.tasks],
+            tasks,
             Naming(plan.name, _harness(plan), plan.temperature),
             rows=plan.rows,
+            recorder=recorder,
+            shadow=shadow.reward_of,
+            **({} if alive is None else _remote(plan, alive)),
             on_close=stack.pop_all().close,
         )
+
+
+def _remote(plan: SitePlan, alive: Callable[[], None]) -> dict[str, Any]:
+    """What a site does differently over an engine that is another program."""
+    assert plan.vllm is not None
+    kv: KvMode = "recompute" if plan.kv_on_update == "recompute" else "keep"
+    return {"alive": alive, "usage_every_s": USAGE_EVERY_S, "push": PushPlan(kv, float(plan.vllm["push_s"]))}
+
+
+def _shadow(plan: SitePlan, tasks: Sequence[Task], grader: Grader) -> ShadowGrader:
+    return ShadowGrader(grader, shadows_of(tasks, [load_task(Path(path)) for path in plan.shadow]), plan.shadow_share)
 
 
 def _harness(plan: SitePlan) -> Any:
@@ -135,16 +167,26 @@ def _work(plan: SitePlan, engine: Any, grader: Grader) -> Work:
     arguments = dict(plan.place)
     if slow:
         factory, arguments = "journeyman.ladder.training.slow:SlowPlace", {**arguments, "slow": plan.slow}
+    recipe = WorkplaceRecipe(factory, arguments)
     return ProcessWork(
         engine,
-        WorkplaceRecipe(factory, arguments),
+        recipe,
         grader,
         plan.seed,
         limits,
         plan.attempts,
         plan.at_once,
         plan.supervisors,
+        launcher=_on_ray(plan, recipe) if plan.executor == "ray" else None,
     )
+
+
+def _on_ray(plan: SitePlan, recipe: WorkplaceRecipe) -> Launcher:
+    """Attempts as tasks of a Ray cluster. Raises EnvironmentMissing without Ray or where no cluster answers."""
+    told = plan.ray or {}
+    connect(told.get("address"))
+    placement = Placement(told.get("cpus", 0.1), told.get("memory_mb", 0), told.get("resources", {}))
+    return RayLauncher(recipe, lambda request: placement)
 
 
 def _grader(plan: SitePlan, stack: ExitStack) -> Grader:

@@ -14,7 +14,7 @@ from journeyman.tasks.task import Task, load_task
 from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment
-from journeyman.train.recipe import RolloutSection
+from journeyman.train.rollouts import RolloutSection
 from journeyman.trials.plan import FRAMING
 
 

@@ -21,7 +21,7 @@ class Stream(Dispatch):
     """``Dispatch`` that takes requests at any time and hands trials out as they end."""
 
     def __init__(self, engine: Engine, launcher: Launcher, closer: Closer, **options: Any) -> None:
-        super().__init__(engine, launcher, closer, on_closed=self._over, **options)
+        super().__init__(engine, launcher, closer, **options)
         self._ended: list[Trial] = []
         self._cancelled: set[str] = set()
 
@@ -38,7 +38,7 @@ class Stream(Dispatch):
     @property
     def is_idle(self) -> bool:
         """Nothing waits, runs or is being graded."""
-        return not self._running and not self._waiting and self._closer.is_idle
+        return not self._running and not self._has_jobs() and self._closer.is_idle
 
     def add(self, requests: Sequence[TrialRequest], attempts: int) -> None:
         """Take trials."""
@@ -54,6 +54,7 @@ class Stream(Dispatch):
     def cancel(self, trial_ids: set[str]) -> None:
         """End trials now; they are not reported."""
         self._waiting = type(self._waiting)(job for job in self._waiting if job.request.trial_id not in trial_ids)
+        self._resting = [job for job in self._resting if job.request.trial_id not in trial_ids]
         for trial_id in trial_ids & self._by_trial.keys():
             self._cancelled.add(trial_id)
             self._end(self._by_trial[trial_id], KeyboardInterrupt("its group was given up"))
@@ -70,16 +71,17 @@ class Stream(Dispatch):
             self._hang_up(attempt)
         self._selector.close()
 
-    def _over(self, trial: Trial) -> None:
-        job = self._jobs[trial.request.trial_id]
-        is_last = trial.outcome is None or not trial.outcome.retry or job.tries <= 0
-        if not is_last:
-            return  # ``Dispatch`` attempts it again
-        del self._jobs[trial.request.trial_id]
-        if trial.request.trial_id in self._cancelled:
-            self._cancelled.discard(trial.request.trial_id)
+    def _closed(self, trial: Trial) -> None:
+        super()._closed(trial)
+        trial_id = trial.request.trial_id
+        if trial_id in self._cancelled:
+            self._cancelled.discard(trial_id)
+            self._resting = [job for job in self._resting if job.request.trial_id != trial_id]
+        elif any(job.request.trial_id == trial_id for job in self._resting):
+            return  # it is attempted again
         else:
             self._ended.append(trial)
+        del self._jobs[trial_id]
 
 
 @dataclass
@@ -90,6 +92,7 @@ class ProcessWork:
         engine, grader, seed, limits, attempts, at_once: as for ``InlineWork``.
         workplace: how supervisors make what trials share.
         supervisors: small processes that fork attempts.
+        launcher: starts attempts in their place, such as on a Ray cluster; it is closed with this.
         log: descriptor for what they say on stderr.
     """
 
@@ -102,10 +105,12 @@ class ProcessWork:
     at_once: int = 64
     supervisors: int = 1
     log: int | None = None
+    launcher: Launcher | None = None
 
     def __post_init__(self) -> None:
         allow_descriptors(6 * self.at_once + 512)
-        self.launcher = SupervisedLauncher(self.workplace, count=self.supervisors, log=self.log)
+        if self.launcher is None:
+            self.launcher = SupervisedLauncher(self.workplace, count=self.supervisors, log=self.log)
         self._closer = Closer(self.grader, None, None)
         self._stream = Stream(
             self.engine,
@@ -154,5 +159,6 @@ class ProcessWork:
     def close(self) -> None:
         """End every attempt and the supervisors."""
         self._stream.close()
+        assert self.launcher is not None
         self.launcher.close()
         self._closer.close()

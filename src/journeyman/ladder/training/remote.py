@@ -14,12 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
 from journeyman.deadline import Deadline
-from journeyman.errors import SystemFault
+from journeyman.errors import EnvironmentMissing, InputError, JourneymanError, SystemFault
 from journeyman.ladder.training.weights import WeightBox
 from journeyman.train.loop.protocol import Arrivals, FinishedTrial, GroupOrder, SourceGauges
 
@@ -28,6 +29,9 @@ PUSH_S = 300.0
 MAX_RESTARTS = 5
 """Deaths in a row without a single finished trial, after which the source is beyond help."""
 STOP_S = 20.0
+
+_SUMMED = ("busy_s", "sampled_tokens", "prefilled_tokens", "cpu_s", "preemptions")
+"""Gauges that count from the start of a process: those of processes that ended are added."""
 
 
 class SourceFailed(SystemFault):
@@ -47,6 +51,8 @@ class RemoteSite:
 
     def __init__(self, plan: Mapping[str, Any], log: Path, threads: int = 1) -> None:
         self._plan, self._log, self._threads = dict(plan), log, threads
+        vllm = self._plan.get("vllm") or {}  # the first push waits for servers that are started, each for its proof
+        self._push_s = PUSH_S + float(vllm.get("push_s", 0.0)) + (0.0 if vllm.get("urls") else vllm.get("start_s", 0.0))
         self._box = WeightBox(str(plan["name"]))
         self._lock = threading.RLock()
         self._acked = threading.Condition(self._lock)
@@ -55,9 +61,9 @@ class RemoteSite:
         self._weights: tuple[str, int] | None = None
         self._version, self._refused = -1, ""
         self._fruitless, self.restarts = 0, 0
-        self._failed: SourceFailed | None = None
+        self._failed: JourneymanError | None = None
         self._is_closed = False
-        self._gauges, self._busy_before, self._busy_now = SourceGauges(), 0.0, 0.0
+        self._gauges, self._before = SourceGauges(), SourceGauges()
         self._start()
 
     @property
@@ -76,17 +82,19 @@ class RemoteSite:
         """See ``TrialSource.poll``."""
         found: list[FinishedTrial] = []
         lost: list[int] = []
+        probes: list[FinishedTrial] = []
         try:
             one = self._arrived.get(timeout=wait_s)
             while True:
                 found += one.trials
                 lost += one.lost
+                probes += one.probes
                 one = self._arrived.get_nowait()
         except queue.Empty:
             pass
         if self._failed is not None and not found:
             raise self._failed
-        return Arrivals(found, lost, self._gauges)
+        return Arrivals(found, lost, self._gauges, probes)
 
     def cancel(self, position: int) -> None:
         """See ``TrialSource.cancel``."""
@@ -101,9 +109,9 @@ class RemoteSite:
             self._send("limit", trials)
 
     def update_weights(self, state: Any, version: int) -> None:
-        """See ``TrialSource.update_weights``. Raises DeadlinePassed, SourceFailed."""
+        """See ``TrialSource.update_weights``. Raises DeadlinePassed, SourceFailed, and what opening the site raised."""
         path = self._box.put(state, version)
-        deadline = Deadline.after(PUSH_S, f"the push of version {version}")
+        deadline = Deadline.after(self._push_s, f"the push of version {version}")
         with self._acked:
             self._weights, self._refused = (str(path), version), ""
             self._version = -1
@@ -175,8 +183,12 @@ class RemoteSite:
                 with self._acked:
                     self._refused = str(value)
                     self._acked.notify_all()
+            elif kind == "unusable":
+                with self._acked:
+                    self._failed = _unusable(*value)
+                    self._acked.notify_all()
         with self._lock:
-            if not self._is_closed:
+            if not self._is_closed and self._failed is None:
                 self._died()
 
     def _take(self, arrivals: Arrivals) -> None:
@@ -188,10 +200,10 @@ class RemoteSite:
                     wanted.discard(trial.sample)
                     if not wanted:
                         del self._in_flight[trial.position]
-            self._busy_now = arrivals.gauges.busy_s
-            values = {**arrivals.gauges.__dict__, "busy_s": self._busy_before + self._busy_now}
-            self._gauges = SourceGauges(**values)
-        if arrivals.trials:
+            gauges = arrivals.gauges
+            summed = {name: getattr(self._before, name) + getattr(gauges, name) for name in _SUMMED}
+            self._gauges = replace(gauges, **summed)
+        if arrivals.trials or arrivals.probes:
             self._arrived.put(arrivals)
 
     def _died(self) -> None:
@@ -204,8 +216,7 @@ class RemoteSite:
             self._acked.notify_all()
             return
         self.restarts += 1
-        self._busy_before += self._busy_now
-        self._busy_now = 0.0
+        self._before = self._gauges
         lost = sorted(self._in_flight)
         self._in_flight.clear()
         self._connection.close()
@@ -214,3 +225,11 @@ class RemoteSite:
             log.write(f"ended with status {status}; made again with {len(lost)} groups lost\n")
         self._start()
         self._arrived.put(Arrivals((), lost, self._gauges))
+
+
+def _unusable(exit_code: int, text: str) -> JourneymanError:
+    """What the process could not be opened for, as the same kind of error."""
+    if exit_code == InputError.exit_code:
+        where, _, problem = text.partition(": ")
+        return InputError(where, problem)
+    return EnvironmentMissing(text) if exit_code == EnvironmentMissing.exit_code else SourceFailed(text)

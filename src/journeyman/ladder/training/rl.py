@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from journeyman.train.loop.protocol import TrialSource
 from journeyman.train.loop.settling import GroupRule
 from journeyman.train.loop.spec import Deadlines, LoopSpec, Retention
 from journeyman.train.loop.synchronous import SyncLoop
+from journeyman.train.metrics.prices import Prices
 from journeyman.train.metrics.sinks import Sinks
 from journeyman.train.protocol import Trainer
 from journeyman.train.recipe import RlRecipe
@@ -142,7 +143,27 @@ def plan_of(recipe: RlRecipe, tasks: list[Path], place: dict[str, Any]) -> SiteP
         kv_on_update=recipe.switches.kv_on_update,
         partial=rollout.partial,
         nudge_share=recipe.switches.nudge_share if recipe.switches.context_nudge else None,
+        vllm=vllm_of(recipe, "vllm", rollout.vllm.urls),
+        ray=rollout.ray.model_dump(mode="json") if rollout.executor == "ray" else None,
+        topk=recipe.loss.asked_topk,
+        experts=recipe.backend.replay_routing,
+        probe=probes(recipe),
+        shadow=tuple(str(path) for path in find_tasks(recipe.shadow.tasks, "shadow.tasks")),
+        shadow_share=recipe.shadow.share,
     )
+
+
+def probes(recipe: RlRecipe) -> bool:
+    """Whether each push is followed by a probe: in a synchronous run every trial can tell the gap."""
+    return recipe.loop.mode == "async" and recipe.guards.on_gap != "off"
+
+
+def vllm_of(recipe: RlRecipe, folder: str, urls: Sequence[str]) -> dict[str, Any] | None:
+    """What a site is told of its servers; None for the embedded engine. ``folder`` is below the run's logs."""
+    if recipe.rollout.engine != "vllm":
+        return None
+    told = recipe.rollout.vllm.model_dump(mode="json")
+    return {**told, "urls": list(urls), "out": str((recipe.out / "logs" / folder).absolute())}
 
 
 def spec_of(recipe: RlRecipe, tasks: int) -> LoopSpec:
@@ -167,7 +188,9 @@ def spec_of(recipe: RlRecipe, tasks: int) -> LoopSpec:
         checkpoint_every=loop.checkpoint_every,
         evaluate_every=recipe.evaluation.every,
         refill_rounds=loop.refill_rounds,
-        usd_per_hour=recipe.metrics.usd_per_hour,
+        prices=Prices(**recipe.prices.model_dump(), per_hour=recipe.metrics.usd_per_hour),
+        probe_wait_s=recipe.guards.gap.wait_s if probes(recipe) else 0.0,
+        whole_trials=recipe.switches.kv_on_update != "recompute",
         deadlines=Deadlines(loop.stall_s, loop.step_s, loop.stall_s),
         retention=Retention(recipe.keep.last, recipe.keep.every, recipe.keep.best),
     )
@@ -190,6 +213,11 @@ def _evaluator(recipe: RlRecipe, dev: list[Path], plan: SitePlan, root: Path, st
         tasks=tuple(str(task) for task in dev),
         at_once=wanted.concurrency,
         nudge_share=None,  # evaluation trials are never nudged
+        vllm=vllm_of(recipe, "vllm-evaluation", recipe.rollout.vllm.evaluation_urls),
+        topk=0,
+        experts=False,
+        probe=False,
+        shadow=(),
     )
     source = RemoteSite(own.as_data(), root / "logs" / "evaluation.log", recipe.rollout.threads)
     evaluator = SideEvaluator(source, len(dev), wanted.samples, wanted.k)

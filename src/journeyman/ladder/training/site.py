@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from journeyman.engines.protocol import Engine
+from journeyman.engines.errors import EngineError
+from journeyman.engines.protocol import Engine, KvMode, KvUsage
 from journeyman.harness.protocol import Harness
+from journeyman.ladder.training.recording import Recorder
 from journeyman.tasks.task import Task
 from journeyman.train.loop.protocol import Arrivals, FinishedTrial, GroupOrder, SourceGauges
 from journeyman.trials.record import Trial, TrialRequest
@@ -60,6 +63,19 @@ class Naming:
         return TrialRequest(task, self.harness, stream, sample, self.temperature)
 
 
+@dataclass(frozen=True)
+class PushPlan:
+    """How weights are given to the engine.
+
+    Attributes:
+        kv: what they do to keys and values of the old ones; None is the engine's own choice.
+        limit_s: seconds one push may take.
+    """
+
+    kv: KvMode | None = None
+    limit_s: float = 300.0
+
+
 class Site:
     """One engine with its trials; one thread owns it.
 
@@ -69,6 +85,11 @@ class Site:
         tasks: of the run, by index.
         naming: of trials.
         rows: trials the engine decodes together.
+        recorder: the engine's, where it notes more than tokens.
+        shadow: the second verifier's reward of a trial that was graded, once.
+        push: how weights are given to the engine.
+        alive: raises when the engine is gone for good; asked as often as the engine is about its usage.
+        usage_every_s: between two questions to an engine that is another program.
         on_close: further things to end.
     """
 
@@ -80,10 +101,18 @@ class Site:
         naming: Naming,
         *,
         rows: int,
+        recorder: Recorder | None = None,
+        shadow: Callable[[str], float | None] = lambda trial_id: None,
+        push: PushPlan = PushPlan(),
+        alive: Callable[[], None] = lambda: None,
+        usage_every_s: float = 0.0,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self.engine, self._work, self._tasks, self._naming = engine, work, tasks, naming
         self._rows, self._on_close = rows, on_close
+        self._recorder, self._shadow, self._push = recorder, shadow, push
+        self._alive, self._usage_every_s = alive, usage_every_s
+        self._usage, self._asked_at = KvUsage(0, 0, 0, 0, 0), -math.inf
         self._of_trial: dict[str, tuple[int, int, float]] = {}
         self._began, self._busy_s, self._sampled = time.monotonic(), 0.0, 0
         self._is_closed = False
@@ -109,15 +138,16 @@ class Site:
             now = time.monotonic()
             if was_decoding or self._work.is_decoding:
                 self._busy_s += now - began
-            if found or now >= until:
-                return Arrivals(found, (), self.gauges())
+            probes = self._recorder.take_probes() if self._recorder is not None else ()
+            if found or probes or now >= until:
+                return Arrivals(found, (), self.gauges(), probes)
             pause_s = min(self._work.wait_s(), until - now)
             if pause_s > 0:
                 time.sleep(pause_s)
 
     def gauges(self) -> SourceGauges:
         """How it stands."""
-        usage = self.engine.usage()
+        usage = self._usage_now()
         running = self._work.running
         return SourceGauges(
             trials_running=running,
@@ -129,6 +159,7 @@ class Site:
             lived_s=time.monotonic() - self._began,
             sampled_tokens=self._sampled,
             version=self.engine.version,
+            prefilled_tokens=usage.prefilled,
         )
 
     def cancel(self, position: int) -> None:
@@ -137,6 +168,8 @@ class Site:
         for trial_id in gone:
             del self._of_trial[trial_id]
         self._work.cancel(gone)
+        if self._recorder is not None:
+            self._recorder.forget(list(gone))
 
     def limit(self, trials: int) -> None:
         """See ``TrialSource.limit``."""
@@ -144,7 +177,8 @@ class Site:
 
     def update_weights(self, state: Any, version: int) -> None:
         """See ``TrialSource.update_weights``; a path names a directory of safetensors."""
-        self.engine.update_weights(Path(state) if isinstance(state, str) else state, version)
+        source = Path(state) if isinstance(state, str) else state
+        self.engine.update_weights(source, version, kv=self._push.kv, deadline_s=self._push.limit_s)
 
     def close(self) -> None:
         """See ``TrialSource.close``."""
@@ -154,18 +188,37 @@ class Site:
             self.engine.close()
             self._on_close()
 
+    def _usage_now(self) -> KvUsage:
+        now = time.monotonic()
+        if now - self._asked_at >= self._usage_every_s:
+            self._alive()
+            self._usage, self._asked_at = self.engine.usage(), now
+        return self._usage
+
     def _finished(self, trial: Trial) -> FinishedTrial | None:
         known = self._of_trial.pop(trial.request.trial_id, None)
         if known is None:
             return None
         position, sample, began = known
-        found = finished_of(trial, position, sample, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        try:
+            told = self._recorder.take(trial) if self._recorder is not None else {}
+            found = finished_of(trial, position, sample, seconds, told)
+        except EngineError as error:
+            found = finished_of(trial, position, sample, seconds)
+            facts = {**found.facts, "error": [type(error).__name__, str(error)]}
+            found = replace(found, reward=None, passed=None, cause=error.cause, facts=facts)
+        shadow = self._shadow(trial.request.trial_id)
+        if shadow is not None:
+            found = replace(found, facts={**found.facts, "shadow_reward": shadow})
         self._sampled += found.num_sampled
         return found
 
 
-def finished_of(trial: Trial, position: int, sample: int, seconds: float) -> FinishedTrial:
-    """A trial as the training loop sees it."""
+def finished_of(
+    trial: Trial, position: int, sample: int, seconds: float, told: Mapping[str, Any] | None = None
+) -> FinishedTrial:
+    """A trial as the training loop sees it; ``told`` are the fields that the engine's recorder has."""
     records = [turn.record() for turn in trial.turns]
     calls = [call for record in records for call in _list(record.get("calls"))]
     verdict, columns = trial.verdict, trial.tokens
@@ -198,6 +251,7 @@ def finished_of(trial: Trial, position: int, sample: int, seconds: float) -> Fin
         passed=trial.passed,
         cause=trial.outcome.cause if trial.outcome is not None else "unclassified",
         facts=facts,
+        **(told or {}),
     )
 
 

@@ -7,14 +7,17 @@ parent's death would come when the thread that started it ends.)
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from journeyman.engines.errors import EngineError
+from journeyman.errors import EnvironmentMissing, InputError
 from journeyman.ladder.training.open_site import open_site
 from journeyman.ladder.training.site import Site
 from journeyman.ladder.training.weights import checked
@@ -32,7 +35,11 @@ def main(argv: list[str]) -> int:
     connection = Connection(int(argv[0]))
     kind, plan = connection.recv()
     assert kind == "open"
-    site = open_site(plan)
+    try:
+        site = open_site(plan)
+    except (InputError, EnvironmentMissing, EngineError) as error:  # nothing that another start would mend
+        connection.send(("unusable", (error.exit_code, str(error))))
+        return error.exit_code
     try:
         serve(site, connection)
     finally:
@@ -51,8 +58,9 @@ def serve(site: Site, connection: Connection) -> None:
                     return
                 obey(site, connection, kind, value)
             arrivals = site.poll(POLL_S)
-            if arrivals.trials or time.monotonic() - reported_at > REPORT_EVERY_S:
-                connection.send(("arrivals", arrivals))
+            if arrivals.trials or arrivals.probes or time.monotonic() - reported_at > REPORT_EVERY_S:
+                gauges = replace(arrivals.gauges, cpu_s=used_s())
+                connection.send(("arrivals", replace(arrivals, gauges=gauges)))
                 reported_at = time.monotonic()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return
@@ -69,11 +77,17 @@ def obey(site: Site, connection: Connection, kind: str, value: Any) -> None:
     elif kind == "weights":
         path, version = value
         try:
-            site.engine.update_weights(checked(Path(path), version), version)
+            site.update_weights(checked(Path(path), version), version)
         except EngineError as error:
             connection.send(("refused", str(error)))
         else:
             connection.send(("version", version))
+
+
+def used_s() -> float:
+    """Seconds of cores that this process and its ended children used."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _leave(number: int, frame: Any) -> None:

@@ -18,6 +18,7 @@ CAPABILITIES: dict[str, str] = {
     "lora": "trains a low-rank adapter",
     "muon": "Muon on the matrices (optimizer.muon_lr)",
     "loss:any": "every loss of LOSSES, with one forward per token",
+    "topk": "the logprobs of the rollout's likeliest tokens, for losses that compare them",
     "routing_replay": "a mixture's experts as recorded at sampling (replay_routing)",
     "mixture": "mixtures of experts",
     "ranks": "more than one process (layout.ranks)",
@@ -49,12 +50,12 @@ _OWN = frozenset({"full_param", "lora", "loss:any", "mixture", "local_weights", 
 BACKENDS: dict[str, Backend] = {
     "torch": Backend(
         "journeyman.train.backends.local:open_trainer",
-        _OWN | {"muon", "routing_replay"},
+        _OWN | {"muon", "routing_replay", "topk"},
         "one process, one device",
     ),
     "fsdp2": Backend(
         "journeyman.train.backends.group.trainer:open_trainer",
-        _OWN | {"ranks", "routing_replay", "offload"},
+        _OWN | {"ranks", "routing_replay", "topk", "offload"},
         "weights, gradients and optimizer cut over processes (torch fully_shard, torchrun)",
     ),
     "megatron": Backend(

@@ -15,11 +15,12 @@ class StepFigures:
         reward: mean of the valid rewards of the step's trials.
         entropy: mean of -log pi over the sampled tokens, nats.
         gap_mean, gap_q99: abs logprob difference between engine and trainer under the same weights, nats; None where
-            the step had no trial that was sampled by the trainer's present weights alone.
+            nothing of the step was sampled by the trainer's present weights.
         grad_norm: before clipping.
         length: mean sampled tokens per trial.
         defects: share of the rewarded trials (reward above the mean) that show a format defect; None without any.
         proxy: an independent measure of the same trials or of ``dev``, in units of reward; None when there is none.
+        proxy_reward: the reward of the trials that ``proxy`` was measured on; None where it was measured elsewhere.
         pass_k, pass_k_error, pass_1: of the newest evaluation on dev and its standard error; None between evaluations.
         short_share: share of the buffer's Groups that are short and easy; shown beside a collapse alarm.
     """
@@ -33,6 +34,7 @@ class StepFigures:
     length: float
     defects: float | None = None
     proxy: float | None = None
+    proxy_reward: float | None = None
     pass_k: float | None = None
     pass_k_error: float | None = None
     pass_1: float | None = None

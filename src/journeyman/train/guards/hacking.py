@@ -78,11 +78,12 @@ class ProxyGuard:
         self._gap = Drift(floor=knobs.floor)
 
     def observe(self, figures: StepFigures) -> str | None:
-        if figures.proxy is None or not self._gap.observe(figures.reward - figures.proxy):
+        reward = figures.reward if figures.proxy_reward is None else figures.proxy_reward
+        if figures.proxy is None or not self._gap.observe(reward - figures.proxy):
             return None
         self._gap.forget()
         return (
-            f"verifier-only gains: the reward is {figures.reward:.3f}, the independent measure {figures.proxy:.3f}; "
+            f"verifier-only gains: the reward is {reward:.3f}, the independent measure {figures.proxy:.3f}; "
             f"their difference was {self._gap.baseline:+.3f} before; read rewarded trials before going on"
         )
 

@@ -20,6 +20,11 @@ class GapKnobs(Knobs):
 
     limit: float = Field(0.03, gt=0, description="mean abs logprob gap, nats; 1e-4 where both sides are float32")
     limit_q99: float | None = Field(None, gt=0, description="99 % quantile of the gap, nats; none: ten times the limit")
+    wait_s: float = Field(
+        10.0,
+        ge=0,
+        description="a step waits at most for a probe of the present weights, where none of its trials can tell",
+    )
 
 
 class GapGate:

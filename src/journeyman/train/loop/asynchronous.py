@@ -26,8 +26,8 @@ from journeyman.train.loop.protocol import Arrivals, Evaluator, FinishedTrial, G
 from journeyman.train.loop.recovery import order_facts, orders_in_flight, recover
 from journeyman.train.loop.settling import SettledGroup, settle
 from journeyman.train.loop.spec import LoopSpec
-from journeyman.train.loop.stepping import OneJob, StepJob, StepOutcome
-from journeyman.train.metrics.live import Clocks, record_of, short_share
+from journeyman.train.loop.stepping import OneJob, Probes, StepJob, StepOutcome
+from journeyman.train.metrics.live import Clocks, SinceStep, record_of, short_share
 from journeyman.train.metrics.sinks import Sinks
 from journeyman.train.protocol import Trainer, WeightReceiver
 
@@ -79,7 +79,7 @@ class AsyncLoop:
         self._gauges, self._looked_at = SourceGauges(), 0.0
         self._progress_at = time.monotonic()
         self._seen_tokens: list[int] = []
-        self._rewards: list[float] = []
+        self._since, self._probes = SinceStep(), Probes()
         self._status: Status | None = None
         self._checkpoint: Path | None = None
         self._saved_version = 0
@@ -145,6 +145,7 @@ class AsyncLoop:
 
     def _take_in(self, arrivals: Arrivals) -> None:
         self._gauges = arrivals.gauges
+        self._probes.add(arrivals.probes)
         now = time.monotonic()
         for trial in arrivals.trials:
             order = self.gate.running.get(trial.position)
@@ -167,7 +168,7 @@ class AsyncLoop:
         group = settle(order, list(trials.values()), self.spec.rule)
         self.gate.finish(group)
         self._seen_tokens.append(group.tokens)
-        self._rewards += [trial.reward for trial in group.valid if trial.reward is not None]
+        self._since.add(group)
         if group.reason:
             self.journal.note("filter", {"position": order.position, "reason": group.reason})
             self.books.settled(group, group.reason)
@@ -244,7 +245,7 @@ class AsyncLoop:
                 "step %d is taken with %d groups: the filter left no more", self.gate.version + 1, len(take.groups)
             )
         self._step = take.groups
-        job = StepJob(self._trainer, self._receivers(), self.spec, self.root / "quarantine")
+        job = StepJob(self._trainer, self._receivers(), self.spec, self.root / "quarantine", self._probes)
         work = partial(job.run, take.groups, self.gate.version)
         self._worker.start(work, f"step {self.gate.version + 1}", self.spec.deadlines.step_s)
 
@@ -292,9 +293,7 @@ class AsyncLoop:
             in_queue=self.gate.staleness_in_queue(),
         )
         record["rollout/cap"] = self._concurrency.cap
-        if self._rewards:  # of all that finished since the step before, those without variance too
-            record["reward/finished"] = sum(self._rewards) / len(self._rewards)
-            self._rewards = []
+        record |= self._since.figures()
         record["buffer/short_share"] = short_share(groups, self._seen_tokens)
         record["bound/waived"] = self.gate.waived
         alarms = self.books.step(self.gate.version, record, groups)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from journeyman.train.loop.settling import SettledGroup
 from journeyman.train.loop.spec import LoopSpec
 from journeyman.train.metrics.live import figures_of
 from journeyman.train.metrics.lost import Fate, LostReport, lost_report
+from journeyman.train.metrics.prices import Spent
 from journeyman.train.metrics.sinks import Sinks
 
 LOG = logging.getLogger("journeyman.train.loop")
@@ -72,6 +74,15 @@ class Totals:
     quarantined_in_a_row: int = 0
 
 
+@dataclass(frozen=True)
+class Used:
+    """Counters of a source at the record before."""
+
+    sampled: int = 0
+    prefilled: int = 0
+    cpu_s: float = 0.0
+
+
 class Books:
     """The books of one run.
 
@@ -88,6 +99,7 @@ class Books:
         self.alarms: list[Alarm] = []
         self.evaluations: list[Measured] = []
         self._news: Measured | None = None
+        self._used, self._own_s = Used(), time.process_time()
         self._fates: dict[int, Fate] = dict(_read_fates(root / "fates.jsonl"))
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -99,8 +111,9 @@ class Books:
         """Write the record of a step; what the guards say about it."""
         self.totals.tokens_sampled += int(record["tokens/sampled"])
         self.totals.tokens_trained += int(record["tokens/trained"])
-        record["usd/machines"] = float(record["time/wall_s"]) / 3600 * self.spec.usd_per_hour
-        self.totals.usd += float(record["usd/trials"]) + record["usd/machines"]
+        dollars = self.spec.prices.dollars(self._spent(record))
+        record |= dollars
+        self.totals.usd += float(record["usd/trials"]) + sum(dollars.values())
         self.totals.quarantined_in_a_row = 0
         record |= {"total/tokens_sampled": self.totals.tokens_sampled, "total/usd": self.totals.usd}
         figures = figures_of(step, record, groups, self._news)
@@ -113,6 +126,17 @@ class Books:
         for alarm in alarms:
             LOG.warning("%s", alarm)
         return alarms
+
+    def _spent(self, record: dict[str, Any]) -> Spent:
+        """What was used since the record before: the source's counters, and the cores of this process."""
+        now = Used(
+            int(record["rollout/sampled_tokens"]), int(record["rollout/prefilled_tokens"]), record["rollout/cpu_s"]
+        )
+        own_s = time.process_time()
+        gone = Used(*(max(0, new - old) for new, old in zip(astuple(now), astuple(self._used), strict=True)))
+        cpu_s, self._used, self._own_s = gone.cpu_s + own_s - self._own_s, now, own_s
+        record["time/cpu_s"] = cpu_s
+        return Spent(float(record["time/wall_s"]), gone.sampled, gone.prefilled, cpu_s)
 
     def measured(self, found: Measured) -> bool:
         """Take an evaluation in; True when it is the best so far."""

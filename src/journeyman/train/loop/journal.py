@@ -24,6 +24,8 @@ _HEAD = struct.Struct("<4sIII")  # magic, bytes of JSON, bytes of arrays, crc32 
 _MAGIC = b"jmj1"
 _COLUMNS = {"ids": np.int32, "mask": np.uint8, "logprobs": np.float32, "versions": np.int32}
 
+_OPTIONAL = ("topk_ids", "topk_logprobs", "routed_experts")
+
 
 class Journal:
     """The open segment of one run. One process writes it.
@@ -47,8 +49,11 @@ class Journal:
         """Append a finished trial with its tokens; ``sync`` makes it durable."""
         facts = {name: getattr(trial, name) for name in ("position", "sample", "reward", "passed", "cause")}
         columns = {name: np.ascontiguousarray(getattr(trial, name), dtype) for name, dtype in _COLUMNS.items()}
+        more = {name: np.ascontiguousarray(c) for name in _OPTIONAL if (c := getattr(trial, name)) is not None}
         head = {"kind": "trial", **facts, "facts": dict(trial.facts), "tokens": len(trial.ids)}
-        self._append(head, b"".join(column.tobytes() for column in columns.values()))
+        if more:
+            head["more"] = {name: [column.dtype.str, list(column.shape)] for name, column in more.items()}
+        self._append(head, b"".join(column.tobytes() for column in [*columns.values(), *more.values()]))
 
     def sync(self) -> None:
         """Return when everything appended survives ``kill -9`` and power loss. Raises StorageError."""
@@ -145,6 +150,12 @@ def _trial(record: Mapping[str, Any], arrays: bytes) -> FinishedTrial:
         size = record["tokens"] * np.dtype(dtype).itemsize
         columns[name] = np.frombuffer(arrays[at : at + size], dtype=dtype)
         at += size
+    more = {}
+    for name, (kind, shape) in record.get("more", {}).items():
+        dtype = np.dtype(kind)
+        size = dtype.itemsize * int(np.prod(shape))
+        more[name] = np.frombuffer(arrays[at : at + size], dtype=dtype).reshape(shape)
+        at += size
     return FinishedTrial(
         position=record["position"],
         sample=record["sample"],
@@ -156,4 +167,5 @@ def _trial(record: Mapping[str, Any], arrays: bytes) -> FinishedTrial:
         passed=record["passed"],
         cause=record["cause"],
         facts=record["facts"],
+        **more,
     )

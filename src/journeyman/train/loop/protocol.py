@@ -49,7 +49,11 @@ class FinishedTrial:
         reward: None where there is no valid one: then ``cause`` says why, and it enters no baseline.
         passed: of the verdict.
         cause: row of the error table.
-        facts: JSON about it: ``stop_reason``, ``calls``, ``errors``, ``malformed``, ``seconds``, ``usd``, ``explain``.
+        facts: JSON about it: ``stop_reason``, ``calls``, ``errors``, ``malformed``, ``seconds``, ``usd``, ``explain``,
+            ``shadow_reward``.
+        topk_ids, topk_logprobs: [sampled tokens, k], the engine's likeliest tokens at each sampled one, in order, or
+            None where the loss needs none.
+        routed_experts: [tokens, layers, experts per token], where the engine recorded them, or None.
     """
 
     position: int
@@ -62,6 +66,9 @@ class FinishedTrial:
     passed: bool | None
     cause: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    topk_ids: NDArray[np.int32] | None = None
+    topk_logprobs: NDArray[np.float32] | None = None
+    routed_experts: NDArray[np.integer[Any]] | None = None
 
     @property
     def num_sampled(self) -> int:
@@ -86,6 +93,8 @@ class SourceGauges:
         busy_s, lived_s: seconds in which some turn was under way, of the seconds since the source was made.
         sampled_tokens: since the source was made.
         version: of the weights serving.
+        prefilled_tokens: of context computed, since the source was made.
+        cpu_s: seconds of cores that the source and its ended children used; 0 where it is no process of its own.
     """
 
     trials_running: int = 0
@@ -97,6 +106,8 @@ class SourceGauges:
     lived_s: float = 0.0
     sampled_tokens: int = 0
     version: int = 0
+    prefilled_tokens: int = 0
+    cpu_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,11 +119,14 @@ class Arrivals:
         lost: positions of Groups whose trials are gone because the source was restarted; the loop orders what is
             missing of them again.
         gauges: the present ones.
+        probes: short turns that one version of the weights sampled whole, to compare engine and trainer by; they belong
+            to no Group.
     """
 
     trials: Sequence[FinishedTrial]
     lost: Sequence[int] = ()
     gauges: SourceGauges = SourceGauges()
+    probes: Sequence[FinishedTrial] = ()
 
 
 class TrialSource(Protocol):

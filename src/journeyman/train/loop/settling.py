@@ -9,8 +9,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from journeyman.errors import InputError
 from journeyman.train.advantages import group_advantages
@@ -109,14 +111,23 @@ def rows_of(groups: Sequence[SettledGroup], advantage: str, switches: Switches |
         given = [_given_later(trial) for trial in valid]
         penalties = length_penalties(rewards, of_group, generated, given, switches.length_penalty)
         advantages = group_advantages(advantage, rewards, of_group, penalties=penalties)
-        found = [
-            TrainRow(trial.ids, trial.mask, trial.logprobs, float(a), number)
-            for trial, a in zip(valid, advantages, strict=True)
-        ]
+        found = [row_of(trial, advantage=float(a), prompt=number) for trial, a in zip(valid, advantages, strict=True)]
         trained = [i for i, trial in enumerate(valid) if trial.num_sampled]
         cut = [str(valid[i].facts.get("stop_reason", "")).startswith("limit.") for i in trained]
         rows += kept_rows([found[i] for i in trained], cut, switches)
     return rows
+
+
+def row_of(trial: FinishedTrial, *, advantage: float = 0.0, prompt: int = 0, with_experts: bool = True) -> TrainRow:
+    """A trial as the trainer sees it, with all that the engine recorded of its tokens."""
+    topk: dict[str, NDArray[Any]] = {}
+    if trial.topk_ids is not None and trial.topk_logprobs is not None:
+        sampled = np.flatnonzero(trial.mask)
+        for name, column in (("topk_ids", trial.topk_ids), ("topk_logprobs", trial.topk_logprobs)):
+            topk[name] = np.zeros((len(trial.ids), column.shape[1]), column.dtype)
+            topk[name][sampled] = column
+    experts = trial.routed_experts if with_experts else None
+    return TrainRow(trial.ids, trial.mask, trial.logprobs, advantage, prompt, routed_experts=experts, **topk)
 
 
 def _given_later(trial: FinishedTrial) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from journeyman.train.guards.table import GuardSpec
 from journeyman.train.loop.gate import GateSpec
 from journeyman.train.loop.settling import GroupRule
+from journeyman.train.metrics.prices import Prices
 from journeyman.train.switches import Switches
 from journeyman.train.update import UpdateSpec
 
@@ -59,7 +60,11 @@ class LoopSpec:
         trials_at_once: bounds of the concurrency: start, lowest, highest.
         checkpoint_every: steps between checkpoints.
         evaluate_every: steps between evaluations; 0 evaluates never.
-        usd_per_hour: what the machines of the run cost.
+        prices: what sampling and machines cost.
+        whole_trials: the gap is measured over trials sampled by one version alone; False: over every token of the
+            present version, for engines that compute the keys and values of running trials anew.
+        probe_wait_s: that a step waits at most for a probe where none of its own trials can tell the gap; 0 where the
+            source sends none.
         refill_rounds: synchronous only: how often a step that lost Groups to the filter samples more of them.
     """
 
@@ -77,7 +82,9 @@ class LoopSpec:
     checkpoint_every: int = 1
     evaluate_every: int = 0
     refill_rounds: int = 0
-    usd_per_hour: float = 0.0
+    prices: Prices = field(default_factory=Prices)
+    whole_trials: bool = True
+    probe_wait_s: float = 0.0
     deadlines: Deadlines = Deadlines()
     retention: Retention = Retention()
 

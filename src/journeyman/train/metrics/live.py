@@ -16,6 +16,7 @@ import numpy as np
 from journeyman.train.guards.figures import StepFigures
 from journeyman.train.loop.protocol import FinishedTrial, Measured, SourceGauges
 from journeyman.train.loop.settling import SettledGroup
+from journeyman.train.loop.stepping import FreshGap
 from journeyman.train.protocol import StepMetrics
 
 SHORT_QUANTILE = 0.25
@@ -55,7 +56,7 @@ def record_of(
     clocks: Clocks,
     gauges: SourceGauges,
     counts: Mapping[str, int],
-    gap: tuple[float, float] | None,
+    gap: FreshGap | None,
     in_flight: Sequence[int] = (),
     in_queue: Sequence[int] = (),
 ) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def record_of(
         version: completed steps before it.
         clocks, gauges: since the record before, and now.
         counts: of the ledger.
-        gap: mean and 99 % quantile of the logprob gap under the same weights; None where no trial could tell.
+        gap: engine and trainer under the same weights; None where nothing could tell.
         in_flight, in_queue: staleness of what runs and of what waits, steps.
     """
     trials = [trial for group in groups for trial in group.trials]
@@ -78,13 +79,16 @@ def record_of(
         "reward/mean": mean,
         "reward/finished": mean,
         "reward/passed": _mean(float(bool(trial.passed)) for trial in valid),
+        **shadowed(valid),
         "reward/difficulty": _mean(group.difficulty for group in groups),
         "policy/loss": metrics.loss,
         "policy/entropy": metrics.entropy,
         "policy/grad_norm": metrics.grad_norm,
         "policy/dropped_share": metrics.dropped_share,
-        "policy/gap_mean": gap[0] if gap is not None else None,
-        "policy/gap_q99": gap[1] if gap is not None else None,
+        "policy/gap_mean": gap.mean if gap is not None else None,
+        "policy/gap_q99": gap.q99 if gap is not None else None,
+        "policy/gap_tokens": gap.tokens if gap is not None else 0,
+        "policy/gap_recomputed_mean": gap.recomputed_mean if gap is not None else None,
         "policy/moved_mean": metrics.logprob_gap_mean,
         "policy/moved_q99": metrics.logprob_gap_q99,
         "policy/mixed_share": _mean(float(_is_mixed(trial)) for trial in valid),
@@ -100,6 +104,9 @@ def record_of(
         "rollout/trials_running": gauges.trials_running,
         "rollout/kv_share": gauges.kv_tokens / gauges.kv_capacity if gauges.kv_capacity else 0.0,
         "rollout/preemptions": gauges.preemptions,
+        "rollout/sampled_tokens": gauges.sampled_tokens,
+        "rollout/prefilled_tokens": gauges.prefilled_tokens,
+        "rollout/cpu_s": gauges.cpu_s,
         "tokens/trained": metrics.tokens,
         "tokens/sampled": sum(trial.num_sampled for trial in trials),
         "tokens/context": sum(len(trial.ids) for trial in trials),
@@ -139,8 +146,8 @@ def figures_of(step: int, record: Mapping[str, Any], groups: Sequence[SettledGro
     mean = record["reward/mean"]
     rewarded = [trial for trial in trials if trial.reward is not None and trial.reward > mean]
     defects = [float(bool(t.facts.get("malformed")) or bool(t.facts.get("errors"))) for t in rewarded]
-    shadows = [float(t.facts["shadow_reward"]) for t in trials if t.facts.get("shadow_reward") is not None]
-    proxy = _mean(shadows) if shadows else measured.mean_reward if measured is not None else None
+    shadow = record.get("reward/shadow")
+    proxy = shadow if shadow is not None else measured.mean_reward if measured is not None else None
     return StepFigures(
         step=step,
         reward=record["reward/finished"],
@@ -151,11 +158,53 @@ def figures_of(step: int, record: Mapping[str, Any], groups: Sequence[SettledGro
         length=record["behaviour/tokens_per_trial"],
         defects=_mean(defects) if defects else None,
         proxy=proxy,
+        proxy_reward=record.get("reward/shadowed"),
         pass_k=measured.pass_k if measured is not None else None,
         pass_k_error=measured.pass_k_error if measured is not None else None,
         pass_1=measured.pass_1 if measured is not None else None,
         short_share=record.get("buffer/short_share"),
     )
+
+
+def shadowed(trials: Sequence[FinishedTrial]) -> dict[str, float | None]:
+    """``reward/shadow``: what held-back verifiers gave; ``reward/shadowed``: the reward of the trials they graded."""
+    return _shadow(_pairs(trials))
+
+
+def _pairs(trials: Sequence[FinishedTrial]) -> list[tuple[float, float]]:
+    """Held-back and rewarding verdict of the trials that have both."""
+    return [
+        (float(t.facts["shadow_reward"]), t.reward)
+        for t in trials
+        if t.facts.get("shadow_reward") is not None and t.reward is not None
+    ]
+
+
+def _shadow(pairs: Sequence[tuple[float, float]]) -> dict[str, float | None]:
+    held_back, rewarding = ([pair[i] for pair in pairs] for i in (0, 1))
+    return {
+        "reward/shadow": _mean(held_back) if pairs else None,
+        "reward/shadowed": _mean(rewarding) if pairs else None,
+    }
+
+
+class SinceStep:
+    """Rewards of all trials that finished since the record before, those of Groups without variance too."""
+
+    def __init__(self) -> None:
+        self._rewards: list[float] = []
+        self._pairs: list[tuple[float, float]] = []
+
+    def add(self, group: SettledGroup) -> None:
+        """Take the valid trials of a Group in."""
+        self._rewards += [trial.reward for trial in group.valid if trial.reward is not None]
+        self._pairs += _pairs(group.valid)
+
+    def figures(self) -> dict[str, float | None]:
+        """What they change in the record; begins anew."""
+        rewards, pairs = self._rewards, self._pairs
+        self._rewards, self._pairs = [], []
+        return {"reward/finished": _mean(rewards), **_shadow(pairs)} if rewards else {}
 
 
 def short_share(groups: Sequence[SettledGroup], seen_tokens: Sequence[int]) -> float:
