@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from email.utils import getaddresses, parsedate_to_datetime
@@ -28,22 +31,42 @@ def _own(workspace: Workspace) -> list[dict[str, Any]]:
 
 def _mails(workspace: Workspace) -> list[dict[str, Any]]:
     """Every mail, newest first."""
-    mails = [*_own(workspace), *_imported(_home(workspace))]
+    mails = [*_own(workspace), *_imported(_home(workspace), workspace.temporary / ".mail")]
     return sorted(mails, key=lambda one: (str(one.get("timestamp")), str(one.get("mail_id"))), reverse=True)
 
 
-def _imported(home: Path) -> list[dict[str, Any]]:
-    """Mails of mailbox files in the state directory."""
+def _imported(home: Path, kept: Path) -> list[dict[str, Any]]:
+    """Mails of mailbox files in the state directory; what was read of the same files before is kept below ``kept``."""
+    paths = [path for path in sorted(home.glob("**/*")) if path.suffix in (".eml", ".mbox")] if home.is_dir() else []
+    if not paths:
+        return []
+    facts = [(path, path.stat()) for path in paths]
+    stamp = hashlib.sha256(repr([(str(path), one.st_size, one.st_mtime_ns) for path, one in facts]).encode())
+    place = kept / f"{stamp.hexdigest()[:24]}.json"
+    with contextlib.suppress(OSError, ValueError):
+        records: list[dict[str, Any]] = json.loads(place.read_bytes())
+        return records
+    records = _parsed(paths)
+    with contextlib.suppress(OSError):
+        kept.mkdir(parents=True, exist_ok=True)
+        part = place.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
+        part.replace(place)
+    return records
+
+
+def _parsed(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The mails of these files."""
     import mailbox
     from email import policy
     from email.parser import BytesParser
 
     parser = BytesParser(policy=policy.default)
     records = []
-    for path in sorted(home.glob("**/*")) if home.is_dir() else []:
+    for path in paths:
         if path.suffix == ".eml":
             records.append(_record(parser.parsebytes(path.read_bytes()), path.name))
-        elif path.suffix == ".mbox":
+        else:
             box = mailbox.mbox(path, create=False)
             for at, key in enumerate(box.iterkeys()):
                 records.append(_record(parser.parsebytes(box.get_bytes(key)), f"{path.name}-{at}"))
