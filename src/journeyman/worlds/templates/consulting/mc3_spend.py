@@ -1,7 +1,8 @@
 """MC3: the cost baseline by group of suppliers, and what contracts could save, from a list of payments.
 
 What makes it hard: clerks typed names as they liked, one group has several companies, payments stand there twice, as
-text, or behind a filter, and only some months and categories count.
+text, or behind a filter, and only some months and categories count. Long variants count only what certain cost centres
+bear, which the voucher of each payment says and nothing else; what was read is delivered and must agree with the sums.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from journeyman.worlds.content import Book, unmarked
@@ -29,6 +31,9 @@ FILE = "baseline.xlsx"
 ROWS_PER_LOOK = 120
 PROBE = 0.2
 """Rate that the verifier puts in place of the first one."""
+
+VOUCHERS = {1: (18, 40), 2: (100, 150), 3: (172, 230)}
+"""Knob ``length`` -> least and most payments whose vouchers must be opened."""
 
 Payment = tuple[str, str, str, str, Any]
 """Payment number, ISO date, supplier as booked, category, amount as written."""
@@ -59,28 +64,37 @@ class MC3:
         categories = sorted({row["category"] for row in suppliers})
         months = sorted({payment[1][:7] for payment in truth})
         chosen = rng.sample(categories, max(2, min(len(categories) - 1, 1 + knobs.fan_out)))
+        since = months[rng.randrange(1, max(2, len(months) // 2))]
+        vouchers = office.truth.rows("SELECT spend_id, cost_centre FROM voucher ORDER BY id")
+        centres = {row["spend_id"]: row["cost_centre"] for row in vouchers}
+        if knobs.length:
+            chosen, since = _long_scope(truth, categories, months, VOUCHERS[knobs.length], rng)
         ask: dict[str, Any] = {
             "rates": {one: rng.randrange(4, 25) / 200 for one in sorted(chosen)},
-            "since": months[rng.randrange(1, max(2, len(months) // 2))],
-            "floor": 50_000 * rng.randrange(3, 9),
+            "since": since,
+            "floor": (10_000 if knobs.length else 50_000) * rng.randrange(3, 9),
             "file": FILE,
         }
+        if knobs.length:
+            ask["centres"] = sorted(rng.sample(sorted(set(centres.values())), 3))
         groups = {plain_name(row["name"]): row["group_name"] for row in suppliers}
-        answer = baseline(truth, groups, ask)
+        answer = baseline(truth, groups, ask, centres)
         below = [row for row in answer["groups"] if row["baseline"] < ask["floor"]]
         if not below or len(below) == len(answer["groups"]):
             raise Unbindable("the least baseline separates nothing")
         written = _written(books[0].content)
-        wrong = _wrong(truth, written, groups, ask, answer, office)
+        wrong = _wrong(truth, written, groups, ask, answer, office, centres)
         blind = baseline(_careless(written), {}, ask)
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer,
             _checks(ask, answer, wrong), (FILE,), wrong, trap_blind=blind,
             single=baseline(_careless(written), {}, ask, is_literal=True),
-            facts=tuple(f"spend:{p[0]}:amount" for p in truth if in_scope(p, ask))[:40],
+            facts=_facts(truth, ask),
             reads=(books[0].path, *(one.path for one in office.of_kind("supplier_master"))),
-            traps=tuple(sorted({one.trap for one in wrong if one.trap})), unordered=("groups",), knobs=knobs,
-            notes={"groups": len(answer["groups"]), "categories": len(chosen)},
+            traps=tuple(sorted({one.trap for one in wrong if one.trap})),
+            unordered=tuple(answer), knobs=knobs,
+            notes={"groups": len(answer["groups"]), "categories": len(chosen),
+                   "vouchers": len(answer.get("vouchers", ()))},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -107,8 +121,48 @@ class MC3:
                 if number and str(number).startswith("PY"):
                     payments[number] = (number, str(day)[:10], name, category, amount)
             found, first = bool(rows), first + ROWS_PER_LOOK
-        yield from reading.deliver_workbook(FILE, layout(ask, baseline(payments.values(), groups, ask)))
+        centres = yield from _vouchers([one for one in payments.values() if in_scope(one, ask)], ask)
+        yield from reading.deliver_workbook(FILE, layout(ask, baseline(payments.values(), groups, ask, centres)))
         yield from reading.tab(f"/artifacts/{FILE}", 0)
+
+
+def _long_scope(
+    truth: Sequence[Payment], categories: Sequence[str], months: Sequence[str], bounds: tuple[int, int],
+    rng: random.Random,
+) -> tuple[list[str], str]:  # fmt: skip
+    """Categories and first month that leave a number of payments within bounds. Raises Unbindable."""
+    fit = []
+    for size in range(1, len(categories) + 1):
+        for chosen in combinations(categories, size):
+            for since in months[:-2]:
+                scope = {"rates": dict.fromkeys(chosen, 0.0), "since": since}
+                if bounds[0] <= sum(in_scope(payment, scope) for payment in truth) <= bounds[1]:
+                    fit.append((list(chosen), since))
+    if not fit:
+        raise Unbindable(f"no scope with {bounds[0]} to {bounds[1]} payments")
+    return fit[rng.randrange(len(fit))]
+
+
+def _facts(truth: Sequence[Payment], ask: Mapping[str, Any]) -> tuple[str, ...]:
+    numbers = [payment[0] for payment in truth if in_scope(payment, ask)]
+    vouchers = [f"voucher:{number}:centre" for number in numbers] if "centres" in ask else []
+    return tuple([f"spend:{number}:amount" for number in numbers][:40] + vouchers)
+
+
+def _vouchers(payments: Sequence[Payment], ask: Mapping[str, Any]) -> reading.Reading:
+    """Payment -> cost centre, from the voucher of each; nothing where no cost centre was asked for."""
+    if "centres" not in ask:
+        return {}
+    listed = yield from reading.list_files("*voucher*", "procurement")
+    paths = {path.rpartition("/")[2].lower(): path for path in listed}
+    found = {}
+    for payment in payments:
+        name = next((one for one in paths if one.endswith(f"{payment[0].lower()}.txt")), None)
+        if name is None:
+            raise Lost(f"no voucher of {payment[0]}")
+        text = yield from reading.plain_text(paths[name])
+        found[payment[0]] = reading.words_between(text, "Cost centre:")
+    return found
 
 
 def plain_name(name: str) -> str:
@@ -122,31 +176,45 @@ def in_scope(payment: Payment, ask: Mapping[str, Any]) -> bool:
 
 
 def baseline(
-    payments: Iterable[Payment], groups: Mapping[str, str], ask: Mapping[str, Any], *, is_literal: bool = False
-) -> Answer:
-    """Payments by group.
+    payments: Iterable[Payment], groups: Mapping[str, str], ask: Mapping[str, Any],
+    centres: Mapping[str, str] | None = None, *, is_literal: bool = False,
+) -> Answer:  # fmt: skip
+    """Payments by group; where cost centres were asked for, also who bears which payment, and sums by cost centre.
 
     Args:
         payments: in a careful reading each number once.
         groups: plain name -> group; a name that is not there stands for itself.
-        ask: ``rates`` (category -> rate), ``since`` (month).
+        ask: ``rates`` (category -> rate), ``since`` (month), ``centres`` that count, if not all do.
+        centres: payment -> cost centre; None where nobody looked, and all count.
         is_literal: names count as they are typed.
     """
     total: Counter[tuple[str, str]] = Counter()
     count: Counter[tuple[str, str]] = Counter()
-    for payment in payments:
-        if in_scope(payment, ask):
+    borne: Counter[str] = Counter()
+    lines: list[dict[str, Any]] = []
+    for payment in sorted(payments):
+        centre = (centres or {}).get(payment[0], "")
+        if centre and in_scope(payment, ask):
+            lines.append({"payment": payment[0], "centre": centre})
+        counts = "centres" not in ask or centres is None or centre in ask["centres"]
+        if counts and in_scope(payment, ask):
             name = payment[2] if is_literal else plain_name(payment[2])
             key = groups.get(name, name), payment[3]
-            amount = payment[4]
-            total[key] += reading.whole_number(amount) if isinstance(amount, str) else round(amount)
+            amount = reading.whole_number(payment[4]) if isinstance(payment[4], str) else round(payment[4])
+            total[key] += amount
             count[key] += 1
-    return {
+            borne[centre] += amount
+    answer: Answer = {
         "groups": [
             {"group": group, "category": category, "payments": count[group, category], "baseline": amount}
             for (group, category), amount in sorted(total.items())
         ]
     }
+    if "centres" in ask:
+        unique = {line["payment"]: line for line in lines}
+        answer["vouchers"] = list(unique.values())
+        answer["centres"] = [{"centre": one, "amount": borne[one]} for one in ask["centres"]] if centres else []
+    return answer
 
 
 def _written(book: Book) -> list[tuple[Payment, bool]]:
@@ -167,7 +235,7 @@ def _careless(written: Sequence[tuple[Payment, bool]]) -> list[Payment]:
 
 def _wrong(
     truth: Sequence[Payment], written: Sequence[tuple[Payment, bool]], groups: Mapping[str, str],
-    ask: Mapping[str, Any], answer: Answer, office: Office,
+    ask: Mapping[str, Any], answer: Answer, office: Office, centres: Mapping[str, str],
 ) -> tuple[Wrong, ...]:  # fmt: skip
     rows = answer["groups"]
     hidden = {payment[0] for payment, is_hidden in written if is_hidden}
@@ -175,19 +243,24 @@ def _wrong(
     alone = {name: group for name, group in groups.items() if list(groups.values()).count(group) == 1}
     everything = {**ask, "rates": dict.fromkeys({payment[3] for payment in truth}, 0.0)}
     swapped = [{**row, "baseline": rows[i - 1]["baseline"]} for i, row in enumerate(rows)]
+
+    def read(payments: Iterable[Payment], named: Mapping[str, str] = groups, **other: Any) -> Answer:
+        return baseline(payments, named, {**ask, **other}, centres)
+
     found = [
-        Wrong("T7:groups not merged", baseline(truth, alone, ask), "every cell", "T7"),
-        Wrong("swapped-entity", {"groups": swapped}, "every cell"),
-        Wrong("stale-version", baseline(truth, groups, {**ask, "since": ""}), "every cell"),
-        Wrong("all categories", baseline(truth, groups, everything), "every cell"),
-        Wrong("first month left out", baseline(truth, groups, {**ask, "since": f"{ask['since']}~"}), "every cell"),
-        Wrong("T14:counted twice", baseline([p for p, _ in written], groups, ask), "every cell", "T14"),
-        Wrong("T15:text left out", baseline([p for p in truth if p[0] not in texts], groups, ask), "every cell", "T15"),
-        Wrong("T8:hidden left out", baseline([p for p in truth if p[0] not in hidden], groups, ask), "every cell",
-              "T8"),
-    ]  # fmt: skip
+        Wrong("T7:groups not merged", read(truth, alone), "every cell", "T7"),
+        Wrong("swapped-entity", {**answer, "groups": swapped}, "every cell"),
+        Wrong("stale-version", read(truth, since=""), "every cell"),
+        Wrong("all categories", baseline(truth, groups, everything, centres), "every cell"),
+        Wrong("first month left out", read(truth, since=f"{ask['since']}~"), "every cell"),
+        Wrong("T14:counted twice", read([p for p, _ in written]), "every cell", "T14"),
+        Wrong("T15:text left out", read([p for p in truth if p[0] not in texts]), "every cell", "T15"),
+        Wrong("T8:hidden left out", read([p for p in truth if p[0] not in hidden]), "every cell", "T8"),
+    ]
+    if "centres" in ask:
+        found.append(Wrong("vouchers not opened", baseline(truth, groups, ask), "every cell"))
     planted = [one for one in found if not one.trap or _site(office, one.trap)]
-    return tuple(one for one in planted if one.answer != answer)
+    return tuple(one for one in planted if one.answer["groups"] != rows)
 
 
 def _site(office: Office, trap: str) -> bool:
@@ -215,6 +288,25 @@ def _checks(ask: Mapping[str, Any], answer: Answer, wrong: Sequence[Wrong]) -> t
             {"set": {"Rates!B2": ask["rates"][first]}, "expect": {"Summary!B1": total, "Summary!B2": saving}},
             {"set": {"Rates!B2": PROBE}, "expect": {"Summary!B1": total, "Summary!B2": after}},
         ], "tol": {"abs": 1.0}}, weight=0.1),
+        *(_voucher_checks(answer) if "centres" in ask else ()),
+    )  # fmt: skip
+
+
+def _voucher_checks(answer: Answer) -> tuple[Check, ...]:
+    """What stands before the sums: each voucher, each cost centre; and that both ways of adding up agree."""
+    halves = {"first": answer["vouchers"][::2], "second": answer["vouchers"][1::2]}
+    both = [{"a": {"file": FILE, "cell": "Summary!B1"}, "b": {"file": FILE, "cell": "Summary!B3"}}]
+    return (
+        *(Check(f"vouchers, {name} half", "table", {
+            "file": FILE, "sheet": "Vouchers", "columns": [{"name": "Payment"}, {"name": "Cost centre"}],
+            "rows": [list(line.values()) for line in half], "extra": "ignored",
+        }, weight=0.04, stage="intermediate") for name, half in halves.items()),
+        Check("vouchers", "members", {"file": FILE, "sheet": "Vouchers", "column": "Payment",
+              "items": [line["payment"] for line in answer["vouchers"]]}, weight=0.04, stage="intermediate"),
+        Check("centres", "table", {"file": FILE, "sheet": "Centres", "columns": [{"name": "Cost centre"},
+              {"name": "Amount"}], "rows": [list(one.values()) for one in answer["centres"]]}, weight=0.04,
+              stage="intermediate"),
+        Check("both sums agree", "agree", {"pairs": both, "tol": {"abs": 0.5}}, weight=0.04, stage="intermediate"),
     )  # fmt: skip
 
 
@@ -239,10 +331,19 @@ def layout(ask: Mapping[str, Any], answer: Answer, form: str = "plain") -> list[
     totals: list[list[Any]] = [["Baseline", f"=SUM(Baseline!D2:D{end})"], ["Saving", f"=SUM(Baseline!F2:F{end})"]]
     if form == "typed":
         totals = [["Baseline", sum(row[3] or 0 for row in rows)], ["Saving", sum(row[5] for row in rows)]]
+    more: list[dict[str, Any]] = []
+    if "centres" in ask:
+        lines = [list(line.values()) for line in answer.get("vouchers", ())]
+        borne = [list(one.values()) for one in answer.get("centres", ())]
+        by_centre = sum(one[1] or 0 for one in borne) if form == "typed" else f"=SUM(Centres!B2:B{len(borne) + 2})"
+        totals.append(["By cost centre", by_centre])
+        more.append(sheet("Vouchers", ["Payment", "Cost centre"], lines))
+        more.append(sheet("Centres", ["Cost centre", "Amount"], borne))
     return [
         sheet("Baseline", ["Group", "Category", "Payments", "Baseline", "Rate", "Saving"], rows),
         sheet("Rates", [], [["Category", "Rate", None, "Least baseline", ask["floor"]], *ask["rates"].items()]),
         sheet("Summary", [], totals),
+        *more,
     ]
 
 
@@ -254,17 +355,28 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
         f"For the steering committee: what {office.setting.company} pays its suppliers, and what could be saved.",
     ))  # fmt: skip
     rates = "; ".join(f"{name} {rate:.1%}" for name, rate in ask["rates"].items())
+    only = sheets = ""
+    if "centres" in ask:
+        only = f"""
+Only what the cost centres {", ".join(ask["centres"])} bear counts, for payments, baselines and savings alike. Which one
+bears a payment is said by its voucher in procurement/vouchers.
+"""
+        sheets = """- `Vouchers`: `Payment` and `Cost centre`, one row for every payment of these months and
+  categories, whichever cost centre bears it
+- `Centres`: `Cost centre` and `Amount`, one row for each of the cost centres that count; their sum also stands in B3 of
+  `Summary`, as a formula
+"""
     return f"""{opener}
 
 Work from the list of payments and the supplier master in procurement. Count payments dated {ask["since"]}-01 or later
 in these categories, for which we expect to save: {rates}. Amounts are whole {currency}. A payment number is one
 payment, and names were typed by clerks: case, dots and blanks in them say nothing. Add up by the groups of the master.
 Groups with a baseline below {ask["floor"]} {currency} save nothing.
-
-Save `artifacts/{FILE}` with three sheets:
+{only}
+Save `artifacts/{FILE}` with these sheets:
 
 - `Baseline`: headers in row 1, one row per group: `Group`, `Category`, `Payments` (how many), `Baseline`, `Rate` and
   `Saving` (formulas; the rate comes from the sheet Rates and is 0 where nothing is saved)
 - `Rates`: headers `Category`, `Rate` in A1:B1, then the categories in the order above, rates as fractions
 - `Summary`: the baseline of all groups in B1 and their saving in B2, as formulas, labels in column A
-"""
+{sheets}"""

@@ -131,7 +131,10 @@ class Workbook:
             if sheet is None:
                 raise ValueError(f"no sheet of {address}")
             book.set_value(sheet, row, column, value)
-        book.evaluate_all()
+        try:
+            book.evaluate_all()
+        except Exception as error:  # a reference that the engine gives up on is the deliverable's
+            raise ValueError(f"computing stopped: {error}") from error
         found: dict[str, Any] = {}
         for address in wanted:
             sheet, row, column = self.place(address)
