@@ -1,7 +1,8 @@
 """CL1: a matrix of clauses over many contracts, as they stand today.
 
 What makes it hard: signed amendments replace clauses, drafts of amendments do not, and some counterparties have names
-that are nearly alike.
+that are nearly alike. Long variants cover nearly all contracts and add what the yearly reviews say of each:
+volumes, and who looks after it now.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,16 @@ from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.drafting import sheet, xlsx_bytes
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
 from journeyman.worlds.templates import reading
+from journeyman.worlds.templates.law.reviews import (
+    DOCUMENTS,
+    INDEXED,
+    KINDS,
+    NONE,
+    kinds_with,
+    read_review,
+    reviewed,
+    years_of,
+)
 from journeyman.worlds.templates.matrices import matrix_checks
 from journeyman.worlds.verify import Check
 
@@ -24,8 +35,6 @@ if TYPE_CHECKING:
     from journeyman.worlds.office import Office
 
 FILE = "clause_matrix.xlsx"
-NONE = "none"
-KINDS = ("customer", "supply", "lease", "licence", "distribution", "consultancy")
 TITLES = {
     "term": "Term",
     "renewal_notice": "Renewal",
@@ -66,16 +75,19 @@ class CL1:
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
         kinds = sorted(rng.sample(KINDS, min(len(KINDS), 1 + knobs.fan_out)))
+        if bounds := DOCUMENTS.get(min(knobs.length, 2)):
+            kinds = kinds_with(office, bounds, rng, reviews=knobs.length > 1)
         types = rng.sample(list(COLUMNS), 3 + min(knobs.hops, 2))
-        rows = _rows(office, kinds, types, amended=True)
+        years = years_of(office) if knobs.length > 1 else []
+        rows = _rows(office, kinds, types, amended=True, years=years)
         if len(rows) < 5:
             raise Unbindable("fewer than five contracts")
-        old = _rows(office, kinds, types, amended=False)
+        old = _rows(office, kinds, types, amended=False, years=years)
         hard = [(i, t) for i, row in enumerate(rows) for t in types if row[t] != old[i][t]]
         if not hard:
             raise Unbindable("no amendment among these clauses")
         ask = {"kinds": kinds, "types": types, "file": FILE, "columns": {t: COLUMNS[t][0] for t in types},
-               "titles": sorted({row["title"] for row in rows})}  # fmt: skip
+               "titles": sorted({row["title"] for row in rows}), "years": years}  # fmt: skip
         numbers = {row["contract"] for row in rows}
         drafts = {
             p.site.split(":")[1]: p for p in office.planted if p.trap in self.traps and p.site.startswith("clause:")
@@ -84,12 +96,15 @@ class CL1:
         strip = tuple({key: value for key, value in row.items() if key != "title"} for row in rows)
         answer = {"contracts": list(strip)}
         wrong = _wrong(strip, old, types, hard, drafts, traps)
-        blind = {"contracts": [{**row, **{t: old[i][t] for t in types}} for i, row in enumerate(strip)]}
+        said = [*types, *(["owner"] if years else [])]
+        blind = {"contracts": [{**row, **{t: old[i][t] for t in said}} for i, row in enumerate(strip)]}
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(ask, strip, hard),
             (FILE,), wrong, trap_blind=blind,
             single={"contracts": [row for n, row in enumerate(strip) if n not in {i for i, _ in hard}][:1]},
-            facts=tuple(f"clause:{row['id']}" for row in _clauses(office, numbers, types)),
+            facts=(*(f"clause:{row['id']}" for row in _clauses(office, numbers, types)),
+                   *(f"review:{row['contract']}:{year}:volume" for row in rows for year in years
+                     if row[f"volume_{year}"] != NONE)),
             traps=tuple(sorted({one.trap for one in wrong if one.trap})), unordered=("contracts",), knobs=knobs,
             notes={"contracts": len(rows), "clauses": len(types), "amended": len(hard)},
         )  # fmt: skip
@@ -100,18 +115,23 @@ class CL1:
 
     def solve(self, ask: Mapping[str, Any]) -> Solving:
         """See ``Template.solve``."""
-        contracts = yield from reading.list_files("*", "legal/contracts")
-        amendments = yield from reading.list_files("*amendment*", "legal")
+        index = yield from reading.tab((yield from reading.list_files("*data*room*index*.xlsx", "legal"))[0])
+        listed = yield from reading.list_files("*", "legal")
         rows: dict[str, dict[str, Any]] = {}
-        for path in contracts:
-            if path.endswith((".docx", ".pdf")):
-                text = yield from reading.document_text(path)
-                row = _read_contract(text, ask)
-                if row is not None:
-                    rows[row["contract"]] = row
-        for path in amendments:
-            text = yield from reading.document_text(path)
-            _amend(rows, text, ask)
+        for contract, title, path in INDEXED.findall(index):
+            if title not in ask["titles"]:
+                continue
+            row = _read_contract((yield from reading.document_text(json.loads(f'"{path}"'))), ask)
+            if row is None:
+                raise Lost(f"{path} is not {title}")
+            rows[row["contract"]] = row
+            own = [one for one in listed if re.match(rf"{contract}(?!\d)", one.rpartition("/")[2], re.IGNORECASE)]
+            for other in own:
+                name = other.rpartition("/")[2].lower()
+                if "amendment" in name:
+                    _amend(rows, (yield from reading.document_text(other)), ask)
+                elif "review" in name and ask["years"]:
+                    row |= read_review((yield from reading.plain_text(other)), ask["years"])
         if not rows:
             raise Lost("no contract of these kinds")
         answer = {"contracts": [rows[number] for number in sorted(rows)]}
@@ -125,8 +145,10 @@ def _clauses(office: Office, numbers: set[str], types: list[str]) -> list[dict[s
     return [row for row in rows if row["contract_id"] in numbers and row["type"] in types]
 
 
-def _rows(office: Office, kinds: list[str], types: list[str], *, amended: bool) -> list[dict[str, Any]]:
-    """One row per contract, sorted by number; ``amended`` False reads the contracts as they were signed."""
+def _rows(
+    office: Office, kinds: list[str], types: list[str], *, amended: bool, years: list[int]
+) -> list[dict[str, Any]]:
+    """One row per contract, sorted by number; ``amended`` False reads what was signed and reviewed first."""
     found = []
     contracts = office.truth.rows("SELECT * FROM contract WHERE signed = 1 ORDER BY id")
     for contract in contracts:
@@ -146,7 +168,7 @@ def _rows(office: Office, kinds: list[str], types: list[str], *, amended: bool) 
             else:
                 versions = [one for one in versions if not one["supersedes"]]
             row[clause_type] = json.loads(versions[0]["params_json"])["value"] if versions else NONE
-        found.append(row)
+        found.append({**row, **reviewed(office, contract["id"], years, latest=amended)})
     return found
 
 
@@ -171,6 +193,9 @@ def _wrong(
         Wrong("amended clauses left out", {"contracts": lost}, "hard cells"),
         Wrong("amended contracts left out", {"contracts": rest}, "every cell"),
     ]  # fmt: skip
+    if "owner" in listed[0]:
+        shown = [{**row, "owner": old[i]["owner"]} for i, row in enumerate(listed)]
+        found.append(Wrong("owners of the first review", {"contracts": shown}, "every cell"))
     for trap in traps:
         wrong = [dict(row) for row in listed]
         for row in wrong:
@@ -185,8 +210,11 @@ def _wrong(
 
 def _checks(ask: Mapping[str, Any], rows: tuple[dict[str, Any], ...], hard: list[tuple[int, str]]) -> tuple[Check, ...]:
     types = list(ask["types"])
-    columns = [{"name": "Contract"}, *({"name": ask["columns"][t], "tol": {"abs": 0.001}} for t in types)]
-    cells = [[row["contract"], *(row[t] for t in types)] for row in rows]
+    columns: list[dict[str, Any]] = [{"name": "Contract"}]
+    columns += [{"name": ask["columns"][t], "tol": {"abs": 0.001}} for t in types]
+    columns += [{"name": name, "tol": {"abs": 0.5}} for name in _more_columns(ask)]
+    keys = [*types, *_more_keys(ask)]
+    cells = [[row["contract"], *(row[key] for key in keys)] for row in rows]
     places = [(where, 1 + types.index(t)) for where, t in hard]
     parties = [[row["contract"], row["counterparty"], {"date": row["date"]}] for row in rows]
     return (
@@ -196,16 +224,48 @@ def _checks(ask: Mapping[str, Any], rows: tuple[dict[str, Any], ...], hard: list
             "file": FILE, "columns": [{"name": "Contract"}, {"name": "Counterparty"}, {"name": "Date"}],
             "rows": parties,
         }, weight=0.1, stage="intermediate"),
+        *(_review_checks(ask, rows) if ask["years"] else ()),
     )  # fmt: skip
 
 
+def _review_checks(ask: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[Check, ...]:
+    """What was read from the reviews, and that its sums agree with it."""
+    names = _more_columns(ask)[:-1]
+    volumes = [[row["contract"], *(row[f"volume_{year}"] for year in ask["years"])] for row in rows]
+    return (
+        Check("volumes", "table", {"file": FILE, "sheet": "Matrix", "rows": volumes, "columns": [
+            {"name": "Contract"}, *({"name": name, "tol": {"abs": 0.5}} for name in names)
+        ]}, weight=0.04, stage="intermediate"),
+        Check("years", "table", {"file": FILE, "sheet": "Years", "rows": by_year(ask, {"contracts": rows}),
+              "columns": [{"name": name} for name in ("Year", "Reviews", "Volume")]}, weight=0.04,
+              stage="intermediate"),
+    )  # fmt: skip
+
+
+def _more_keys(ask: Mapping[str, Any]) -> list[str]:
+    return [*(f"volume_{year}" for year in ask["years"]), "owner"] if ask["years"] else []
+
+
+def _more_columns(ask: Mapping[str, Any]) -> list[str]:
+    return [*(f"Volume {year}" for year in ask["years"]), "Owner"] if ask["years"] else []
+
+
+def by_year(ask: Mapping[str, Any], answer: Mapping[str, Any]) -> list[list[Any]]:
+    """Year, reviews that were found, the sum of their volumes."""
+    found = []
+    for year in ask["years"]:
+        values = [row.get(f"volume_{year}") for row in answer["contracts"]]
+        known = [value for value in values if isinstance(value, int | float)]
+        found.append([year, len(known), sum(known)])
+    return found
+
+
 def layout(ask: Mapping[str, Any], answer: Answer) -> list[dict[str, Any]]:
-    """One sheet, one row per contract."""
-    names = ["Contract", "Counterparty", "Date", *(ask["columns"][t] for t in ask["types"])]
-    rows = [
-        [row.get(key) for key in ("contract", "counterparty", "date", *ask["types"])] for row in answer["contracts"]
-    ]
-    return [sheet("Matrix", names, rows)]
+    """One row per contract; where reviews count, also one per year."""
+    names = ["Contract", "Counterparty", "Date", *(ask["columns"][t] for t in ask["types"]), *_more_columns(ask)]
+    keys = ("contract", "counterparty", "date", *ask["types"], *_more_keys(ask))
+    matrix = sheet("Matrix", names, [[row.get(key) for key in keys] for row in answer["contracts"]])
+    return [matrix, sheet("Years", ["Year", "Reviews", "Volume"], by_year(ask, answer))] if ask["years"] else [matrix]
 
 
 def _read_contract(text: str, ask: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -221,7 +281,7 @@ def _read_contract(text: str, ask: Mapping[str, Any]) -> dict[str, Any] | None:
     row: dict[str, Any] = {"contract": head[1], "counterparty": party[1], "date": reading.day(head[2])}
     for clause_type in ask["types"]:
         row[clause_type] = clause_value(clause_type, reading.section(text, TITLES[clause_type]))
-    return row
+    return {**row, **dict.fromkeys(_more_keys(ask), NONE)}
 
 
 def _amend(rows: dict[str, dict[str, Any]], text: str, ask: Mapping[str, Any]) -> None:
@@ -271,16 +331,28 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
         f"We need a clause matrix for the contracts of {office.setting.company} before the call with the other side.",
         f"The general counsel of {office.setting.company} wants to know where the company stands under its contracts.",
     ))  # fmt: skip
+    more = sheets = ""
+    if ask["years"]:
+        columns += "".join(
+            f"\n- `Volume {year}`: its volume in fiscal year {year}, in whole units, by the review of that year;"
+            f" `{NONE}` where it was not reviewed" for year in ask["years"]
+        )  # fmt: skip
+        columns += "\n- `Owner`: its business owner by the latest review"
+        more = " The reviews lie in legal/reviews."
+        sheets = """
+A second sheet `Years` has one row per fiscal year: `Year` (such as 2024), `Reviews` (how many of these contracts were
+reviewed) and `Volume` (the sum of theirs). The first sheet is called `Matrix`.
+"""
     return f"""{opener}
 
 Read the contracts in legal/contracts that are of these kinds (see their titles): {titles}. Report each clause as it
 stands on {office.today}, with every amendment that both sides have signed; drafts change nothing. Where a contract has
-no such clause, write `{NONE}`.
+no such clause, write `{NONE}`.{more}
 
-Save `artifacts/{FILE}` with one sheet, headers in row 1 and one row per contract:
+Save `artifacts/{FILE}` with one row per contract on its first sheet, headers in row 1:
 
 - `Contract`: its number
 - `Counterparty`: the other party's full name, as the contract has it
 - `Date`: when it was made
 {columns}
-"""
+{sheets}"""
