@@ -93,7 +93,7 @@ class CL1:
             p.site.split(":")[1]: p for p in office.planted if p.trap in self.traps and p.site.startswith("clause:")
         }
         traps = sorted({p.trap for site, p in drafts.items() if site in numbers and p.site.split(":")[-1] in types})
-        strip = tuple({key: value for key, value in row.items() if key != "title"} for row in rows)
+        strip = tuple({key: value for key, value in row.items() if key not in ("title", "address")} for row in rows)
         answer = {"contracts": list(strip)}
         wrong = _wrong(strip, old, types, hard, drafts, traps)
         said = [*types, *(["owner"] if years else [])]
@@ -291,14 +291,18 @@ def _amend(rows: dict[str, dict[str, Any]], text: str, ask: Mapping[str, Any]) -
     if number is None or number[1] not in rows or not reading.is_signed(flat):
         return
     for clause_type in ask["types"]:
-        match = re.search(
-            rf"Clause \d+ \({re.escape(TITLES[clause_type])}\)(.*?)(?= \d+\. (?:Clause|Continuation)|$)",
-            flat,
-            re.IGNORECASE,
-        )
-        if match:
-            new = match[1].partition("following text:")[2] or match[1]
+        if new := amended_clause(text, clause_type):
             rows[number[1]][clause_type] = clause_value(clause_type, new)
+
+
+def amended_clause(text: str, clause_type: str) -> str:
+    """What a signed amendment puts in place of a clause; empty where it is a draft or about something else."""
+    flat = " ".join(text.split())
+    title = re.escape(TITLES[clause_type])
+    match = re.search(rf"Clause \d+ \({title}\)(.*?)(?= \d+\. (?:Clause|Continuation)|$)", flat, re.IGNORECASE)
+    if match is None or not reading.is_signed(flat):
+        return ""
+    return match[1].partition("following text:")[2] or match[1]
 
 
 def clause_value(clause_type: str, text: str) -> Any:

@@ -1,7 +1,8 @@
 """CL2: what a change of control needs under the company's contracts, and by which day.
 
 What makes it hard: the deadline runs backwards from completion for a consent and forwards for everything else, some
-clauses say that nothing happens, and the draft disclosure schedule lists too few contracts.
+clauses say that nothing happens, and the draft disclosure schedule lists too few contracts. Long variants cover all
+contracts and say where each notice goes and how much business is touched, from the yearly reviews.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.papers import docx_bytes, heading, paragraph, save_document, table
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
 from journeyman.worlds.templates import reading
-from journeyman.worlds.templates.law.cl1_clauses import KINDS, TITLES, clause_value
+from journeyman.worlds.templates.law.cl1_clauses import TITLES, amended_clause, clause_value
+from journeyman.worlds.templates.law.reviews import (
+    DOCUMENTS,
+    INDEXED,
+    KINDS,
+    NONE,
+    kinds_with,
+    read_review,
+    reviewed,
+    years_of,
+)
 from journeyman.worlds.verify import Check
 
 if TYPE_CHECKING:
@@ -28,7 +39,7 @@ if TYPE_CHECKING:
 FILE = "consents.docx"
 COLUMNS = ("Contract", "Counterparty", "Effect", "Day")
 KEYS = ("contract", "counterparty", "effect", "day")
-INDEXED = re.compile(r'\["(K\d+)", "((?:[^"\\]|\\.)*)", "(?:[^"\\]|\\.)*", "[^"]*", "((?:[^"\\]|\\.)*)"\]')
+EFFECTS = ("consent", "notice", "termination")
 
 SQL = (
     "SELECT k.id, k.kind, k.title, k.counterparty, c.id AS clause, c.params_json FROM clause_at c"
@@ -48,23 +59,34 @@ class CL2:
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
         kinds = set(rng.sample(KINDS, min(len(KINDS), 1 + knobs.fan_out)))
+        if knobs.length:
+            kinds = set(KINDS if knobs.length > 1 else kinds_with(office, DOCUMENTS[1], rng, reviews=False))
+        years = years_of(office) if knobs.length > 1 else []
         found = [{**row, **json.loads(row["params_json"])} for row in office.truth.as_of(office.today).rows(SQL)]
-        found = [row for row in found if row["kind"] in kinds]
+        found = [{**row, **reviewed(office, row["id"], years, latest=True)} for row in found if row["kind"] in kinds]
         touched = [row for row in found if row["value"] != "none"]
         if len(touched) < 4 or len({row["value"] for row in touched}) < 3 or len(touched) == len(found):
             raise Unbindable("too few kinds of change of control clauses")
+        if years and (papers := _papers(office, found, touched)) < DOCUMENTS[2][0]:
+            raise Unbindable(f"only {papers} documents say something")
         close = date.fromisoformat(office.today) + timedelta(days=rng.randrange(60, 120))
-        ask = {"completion": close.isoformat(), "titles": sorted({row["title"] for row in found}), "file": FILE}
+        ask = {"completion": close.isoformat(), "titles": sorted({row["title"] for row in found}), "file": FILE,
+               "years": years}  # fmt: skip
         answer = {"contracts": [_entry(row, close) for row in touched]}
         listed = {row["contract_id"] for row in office.truth.rows("SELECT * FROM disclosure WHERE listed = 1")}
         drafts = [one for one in office.planted if one.trap == "T1" and one.site.endswith(":change_of_control")]
         wrong = (*_wrong(answer, found, close, listed), *_followed(answer, close, drafts))
+        if years:
+            first = {row["id"]: reviewed(office, row["id"], years, latest=False) for row in touched}
+            old = [{**row, "address": first[row["contract"]]["address"]} for row in answer["contracts"]]
+            wrong += (Wrong("notices to an old address", {"contracts": old}, "deadlines"),)
         return Bound(
-            self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer), (FILE,),
-            wrong,
+            self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(ask, answer),
+            (FILE,), wrong,
             trap_blind={"contracts": [_entry(row, close, sign=1) for row in found]},
             single={"contracts": answer["contracts"][:1]},
-            facts=tuple(f"clause:{row['clause']}" for row in touched),
+            facts=(*(f"clause:{row['clause']}" for row in touched),
+                   *(f"review:{row['id']}:{years[-1]}:address" for row in touched if years)),
             reads=tuple(document.path for document in office.of_kind("room_index")),
             unordered=("contracts",), traps=tuple(sorted({one.trap for one in wrong if one.trap})), knobs=knobs,
             notes={"contracts": len(touched), "of": len(found), "kinds": len(kinds)},
@@ -81,18 +103,25 @@ class CL2:
         if not index:
             raise Lost("no index of the data room")
         text = yield from reading.tab(index[0])
+        listed = yield from reading.list_files("*", "legal")
         rows = []
         for number, title, path in INDEXED.findall(text):
             if title not in ask["titles"]:
                 continue
             contract = yield from reading.document_text(json.loads(f'"{path}"'))
             clause = reading.section(contract, TITLES["change_of_control"])
+            own = [one for one in listed if re.match(rf"{number}(?!\d)", one.rpartition("/")[2], re.IGNORECASE)]
+            for paper in (one for one in own if "amendment" in one.rpartition("/")[2].lower()):
+                clause = amended_clause((yield from reading.document_text(paper)), "change_of_control") or clause
             party = re.search(r'and (.+?) \(the "Counterparty"\)', " ".join(contract.split()))
             effect, days = clause_value("change_of_control", clause), re.search(r"(\d+) days", clause)
             if party is None:
                 raise Lost(f"no counterparty in {path}")
             if days is not None:
                 row = {"id": number, "counterparty": party[1], "value": effect, "days": int(days[1])}
+                row |= {f"volume_{year}": NONE for year in ask["years"]}
+                for paper in (one for one in own if ask["years"] and "review" in one.rpartition("/")[2].lower()):
+                    row |= read_review((yield from reading.plain_text(paper)), ask["years"])
                 rows.append(_entry(row, close))
         yield save_document(FILE, layout(ask, {"contracts": rows}))
 
@@ -101,7 +130,31 @@ def _entry(row: Mapping[str, Any], close: date, sign: int = 0) -> dict[str, Any]
     """A line of the list; ``sign`` 1 counts every period forwards, 0 as the clause says."""
     way = sign or (-1 if row["value"] == "consent" else 1)
     day = close + timedelta(days=way * int(row.get("days") or 0))
-    return dict(zip(KEYS, (row["id"], row["counterparty"], row["value"], day.isoformat()), strict=True))
+    more = {key: row[key] for key in row if key == "address" or key.startswith("volume_")}
+    return {**dict(zip(KEYS, (row["id"], row["counterparty"], row["value"], day.isoformat()), strict=True)), **more}
+
+
+def _papers(office: Office, found: Sequence[Mapping[str, Any]], touched: Sequence[Mapping[str, Any]]) -> int:
+    """Contracts and amendments that are read, and reviews of those that matter."""
+    read, matter = ({f"contract:{row['id']}" for row in rows} for rows in (found, touched))
+    papers = office.documents.values()
+    return sum(one.subject in (matter if one.kind == "review" else read) for one in papers)
+
+
+def _more(ask: Mapping[str, Any]) -> dict[str, str]:
+    """Key of an entry -> its column, beyond those that every list has."""
+    volumes = {f"volume_{year}": f"Volume {year}" for year in ask["years"]}
+    return {"address": "Notices to", **volumes} if ask["years"] else {}
+
+
+def by_effect(ask: Mapping[str, Any], answer: Mapping[str, Any]) -> list[list[Any]]:
+    """Effect, contracts, their volume in the last year."""
+    found = []
+    for effect in EFFECTS if ask["years"] else ():
+        own = [row for row in answer["contracts"] if row.get("effect") == effect]
+        values = [row.get(f"volume_{ask['years'][-1]}") for row in own]
+        found.append([effect, len(own), sum(value for value in values if isinstance(value, int | float))])
+    return found
 
 
 def _wrong(answer: Answer, found: Sequence[Mapping[str, Any]], close: date, listed: set[str]) -> tuple[Wrong, ...]:
@@ -136,10 +189,18 @@ def _followed(answer: Answer, close: date, drafts: Sequence[Planted]) -> tuple[W
     return tuple(found)
 
 
-def _checks(answer: Answer) -> tuple[Check, ...]:
-    rows = list(answer["contracts"])
-    lines = [[row["contract"], row["counterparty"], row["effect"], {"date": row["day"]}] for row in rows]
-    named = [{"name": name} for name in COLUMNS]
+def _checks(ask: Mapping[str, Any], answer: Answer) -> tuple[Check, ...]:
+    rows, more = list(answer["contracts"]), _more(ask)
+    lines = [
+        [row["contract"], row["counterparty"], row["effect"], {"date": row["day"]}, *(row[key] for key in more)]
+        for row in rows
+    ]
+    named: list[dict[str, Any]] = [{"name": name} for name in (*COLUMNS, *more.values())]
+    effects = [
+        Check("effects", "table", {"file": FILE, "rows": by_effect(ask, answer), "columns": [
+            {"name": name} for name in ("Effect", "Contracts", "Volume")
+        ]}, weight=0.05, stage="intermediate")
+    ] if more else []  # fmt: skip
     return (
         Check("document", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
         Check("headings", "doc.headings", {"file": FILE, "headings": ["Summary", "Consents and notices"]}, weight=0.05,
@@ -147,16 +208,20 @@ def _checks(answer: Answer) -> tuple[Check, ...]:
         Check("parties", "members", {"file": FILE, "column": "Contract", "items": [row["contract"] for row in rows]},
               weight=0.25, stage="intermediate"),
         Check("deadlines", "table", {"file": FILE, "columns": named, "rows": lines}, weight=0.7),
+        *effects,
     )  # fmt: skip
 
 
 def layout(ask: Mapping[str, Any], answer: Answer) -> list[dict[str, Any]]:
-    """Two headings, a sentence, and the list."""
+    """Two headings, a sentence, and the list; where reviews count, a table by effect below a third heading."""
+    more = _more(ask)
+    last = [heading("Business touched"), table(("Effect", "Contracts", "Volume"), by_effect(ask, answer))]
     return [
         heading("Summary"),
         paragraph(f"Completion is planned for {ask['completion']}. The list below says what it needs."),
         heading("Consents and notices"),
-        table(COLUMNS, [[row.get(key) for key in KEYS] for row in answer["contracts"]]),
+        table((*COLUMNS, *more.values()), [[row.get(key) for key in (*KEYS, *more)] for row in answer["contracts"]]),
+        *(last if more else ()),
     ]
 
 
@@ -166,6 +231,15 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
         f"Prepare the change of control list for the sale of {office.setting.company}.",
         f"The sale of {office.setting.company} needs a plan for consents and notices under its contracts.",
     ))  # fmt: skip
+    more = ""
+    if years := ask["years"]:
+        more = f"""- `Notices to`: the address for notices by the latest review of the contract (legal/reviews)
+- {" and ".join(f"`Volume {year}`" for year in years)}: its volume in these fiscal years by their reviews, in whole
+  units; `{NONE}` where it was not reviewed
+
+A third heading `Business touched` stands above a table with one row each for `consent`, `notice` and `termination`, in
+the columns `Effect`, `Contracts` (how many) and `Volume` (the sum of what they had in {years[-1]}).
+"""
     return f"""{opener}
 
 Completion, which is when control changes and when every counterparty learns of it, is on {ask["completion"]}. Read the
@@ -183,4 +257,4 @@ others:
 - `Day` (ISO 8601), counted in calendar days from completion and not moved for weekends: for a consent the latest day on
   which it can still be obtained or requested in time; for a notice the last day on which we may give it; for a
   termination the last day on which the counterparty may give notice of it
-"""
+{more}"""

@@ -57,17 +57,18 @@ def years_of(office: Office) -> list[int]:
 
 
 def reviewed(office: Office, contract: str, years: Sequence[int], *, latest: bool) -> dict[str, Any]:
-    """``volume_<year>`` of these years, and ``owner`` by the latest review or by the first; nothing without years."""
+    """``volume_<year>`` of these years, ``owner`` and ``address`` by the latest or the first review; else nothing."""
     rows = office.truth.rows("SELECT * FROM review WHERE contract_id = :c ORDER BY year", c=contract)
     volumes = {row["year"]: row["volume"] for row in rows}
-    owner = rows[-1 if latest else 0]["owner"] if rows else NONE
-    return {**{f"volume_{year}": volumes.get(year, NONE) for year in years}, "owner": owner} if years else {}
+    shown = rows[-1 if latest else 0] if rows else {"owner": NONE, "address": NONE}
+    said = {f"volume_{year}": volumes.get(year, NONE) for year in years}
+    return {**said, "owner": shown["owner"], "address": shown["address"]} if years else {}
 
 
 def read_review(text: str, years: Sequence[int]) -> dict[str, Any]:
     """What one review says; empty for a year that was not asked for."""
     for year in years:
         if volume := reading.words_between(text, f"Volume in FY{year}:"):
-            owner = reading.words_between(text, "Business owner:")
-            return {f"volume_{year}": reading.whole_number(volume), "owner": owner}
+            owner, address = (reading.words_between(text, mark) for mark in ("Business owner:", "Notices go to:"))
+            return {f"volume_{year}": reading.whole_number(volume), "owner": owner, "address": address}
     return {}
