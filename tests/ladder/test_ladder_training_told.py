@@ -107,7 +107,7 @@ def test_each_push_is_followed_by_a_probe_that_its_weights_alone_sampled(prepare
     source.close()
     held = Probes()
     held.add(probes)
-    gap = fresh_gap(trainer, held.of(3), 3)
+    gap = fresh_gap(trainer, held.of(3), 3)  # the last of them maybe while no trial was under way any more
     assert gap is not None and gap.tokens == 24 and gap.mean < 1e-4
     assert all(probe.position == -1 and probe.reward is None for probe in probes)
     with_noise = load_model(policy)
@@ -177,3 +177,15 @@ def test_second_verdicts_reach_the_record_of_a_step(prepared, policy, tmp_path):
         source.close()
     assert 0 <= record["reward/shadow"] <= 1 and record["reward/shadowed"] == pytest.approx(record["reward/mean"])
     assert json.dumps(record)
+
+
+def test_a_probe_is_sampled_though_no_trial_is_under_way(prepared, policy):
+    source = open_site(plan_of(prepared, policy, probe=True).as_data())
+    source.submit([GroupOrder(0, 0, 4, 0)])
+    sampled(source, 4)
+    TorchTrainer(load_model(policy)).push_weights(source, 1)
+    probes = []
+    for _ in range(200):
+        probes += source.poll(0.01).probes
+    source.close()
+    assert [int(probe.versions.max()) for probe in probes][-1:] == [1]

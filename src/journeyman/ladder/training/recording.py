@@ -22,6 +22,8 @@ from journeyman.trials.record import Trial
 
 PROBE = "probe of v"
 """Name of a probe's trial, before its version; no trial id begins so."""
+PROBE_STEP_S = 0.02
+"""Of waiting for a probe on a remote engine at a time."""
 PROBE_TOKENS = 24
 """Sampled by a probe."""
 PROBE_PROMPT = 64
@@ -144,6 +146,12 @@ class Recorder:
         """Trials that nobody will take."""
         for trial_id in trial_ids:
             self._notes.pop(trial_id, None)
+
+    def probe_on(self) -> bool:
+        """Advance a probe while nobody else steps the engine; whether one is under way."""
+        if self._asked:
+            self.step(PROBE_STEP_S)
+        return bool(self._asked)
 
     def take_probes(self) -> list[FinishedTrial]:
         """Probes that ended since the last call."""

@@ -135,13 +135,14 @@ class Site:
         while True:
             began, was_decoding = time.monotonic(), self._work.is_decoding
             found += [f for trial in self._work.step() if (f := self._finished(trial)) is not None]
+            is_probing = self._recorder is not None and not self._work.is_decoding and self._recorder.probe_on()
             now = time.monotonic()
             if was_decoding or self._work.is_decoding:
                 self._busy_s += now - began
             probes = self._recorder.take_probes() if self._recorder is not None else ()
             if found or probes or now >= until:
                 return Arrivals(found, (), self.gauges(), probes)
-            pause_s = min(self._work.wait_s(), until - now)
+            pause_s = 0.0 if is_probing else min(self._work.wait_s(), until - now)
             if pause_s > 0:
                 time.sleep(pause_s)
 
