@@ -11,7 +11,7 @@ from journeyman.worlds.draft import Draft
 from journeyman.worlds.truth.store import Row
 
 PAYMENTS, LOAD = "it/models/late_payment", "it/models/building_load"
-PARTS = {"train": 400, "valid": 150, "test": 200}
+PARTS = {"train": 600, "valid": 200, "test": 300}
 """Rows of each part of the payment history."""
 
 LOAD_PARTS = {"train": 280, "valid": 110, "test": 160}
@@ -58,6 +58,8 @@ def load_logged(draft: Draft, event: Row) -> None:
     rows = []
     for number in range(1, sum(LOAD_PARTS.values()) + 1):
         day = start + timedelta(days=rng.randrange(400))
+        if number % 10 == 0:  # so that the day of the change matters to the day
+            day = changed - timedelta(days=rng.randrange(2))
         hour = rng.choice((6, 9, 12, 15, 18, 21))
         season = -math.cos(2 * math.pi * (day.timetuple().tm_yday - 20) / 365)
         outdoor = round(13 + 11 * season + 3 * math.sin(math.pi * (hour - 8) / 12) + rng.gauss(0, 4), 1)

@@ -29,6 +29,8 @@ from journeyman.worlds.templates.consulting.mc6_interviews import MC6
 from journeyman.worlds.templates.consulting.mc7_refresh import MC7
 from journeyman.worlds.templates.consulting.mc8_survey import MC8
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
+from journeyman.worlds.templates.engineering.ml1_payments import ML1
+from journeyman.worlds.templates.engineering.ml2_load import ML2
 from journeyman.worlds.templates.instructions.if1_briefing import IF1
 from journeyman.worlds.templates.instructions.if2_spans import IF2
 from journeyman.worlds.templates.law.cl1_clauses import CL1
@@ -43,6 +45,8 @@ from journeyman.worlds.templates.law.cl9_register import CL9
 from journeyman.worlds.templates.law.cl10_privilege import CL10
 from journeyman.worlds.templates.mathematics.ma1_award import MA1
 from journeyman.worlds.templates.mathematics.ma2_panels import MA2
+from journeyman.worlds.templates.science.sc1_calibration import SC1
+from journeyman.worlds.templates.science.sc2_ageing import SC2
 from journeyman.worlds.templates.search.s1_amendment import S1
 from journeyman.worlds.templates.search.s2_timeline import S2
 from journeyman.worlds.templates.search.s3_absent import S3
@@ -86,6 +90,10 @@ TEMPLATES: dict[str, Template] = {
     "IB8": IB8(),
     "MA1": MA1(),
     "MA2": MA2(),
+    "SC1": SC1(),
+    "SC2": SC2(),
+    "ML1": ML1(),
+    "ML2": ML2(),
     "IF2": IF2(),
     "IF1": IF1(),
 }

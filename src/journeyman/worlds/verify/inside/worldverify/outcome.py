@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MAX_SHOWN = 4
 """Findings that an explanation lists; the rest is counted."""
@@ -10,10 +10,11 @@ MAX_SHOWN = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """Score in [0, 1] and why."""
+    """Score in [0, 1] and why; ``facts`` are numbers that were measured on the way and are reported as such."""
 
     score: float
     explain: str
+    facts: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, score: float, head: str, findings: list[str]) -> Outcome:

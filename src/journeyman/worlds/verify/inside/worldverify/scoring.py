@@ -6,7 +6,21 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from . import agreement, answers, books, constraints, decks, letters, optima, programs, spans, tables, writings
+from . import (
+    agreement,
+    answers,
+    books,
+    constraints,
+    decks,
+    letters,
+    models,
+    optima,
+    programs,
+    reruns,
+    spans,
+    tables,
+    writings,
+)
 from .bundle import Bundle, MalformedDeliverable
 from .outcome import Outcome
 
@@ -46,6 +60,10 @@ CHECKS: dict[str, Callable[[Bundle, dict[str, Any]], Outcome]] = {
     "plan.cheapest": optima.cheapest,
     "plan.proved": optima.proved,
     "set.independent": optima.independent,
+    "data.records": reruns.records,
+    "model.scores": models.scores,
+    "model.reported": models.reported,
+    "program.reproduces": reruns.reproduces,
 }
 """Name of a check -> function of the deliverable and the check's parameters."""
 
@@ -95,6 +113,8 @@ def scored(bundle: Bundle, checks: list[dict[str, Any]]) -> dict[str, Any]:
         found.append(
             {"id": check["id"], "kind": check.get("kind", "scored"), "score": score, "explain": outcome.explain[:600]}
         )
+        if outcome.facts:
+            found[-1]["facts"] = outcome.facts
     reward = gates * gained / weights if weights else gates
     return {"reward": round(reward, 9), "passed": passed, "checks": found}
 

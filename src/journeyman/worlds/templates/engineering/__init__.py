@@ -1,0 +1,1 @@
+"""Machine-learning engineering: models judged on rows that nobody has seen."""
