@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from verifier_here import office
 
 from journeyman.errors import InputError
 from journeyman.seeds import stream
-from journeyman.worlds.binding import Refusals, candidates, places_of
+from journeyman.worlds.binding import Refusals, candidates, cycle_of, order_of, places_of
 from journeyman.worlds.curriculum import BUCKETS, Knobs, bucket_of, density_problem
 from journeyman.worlds.dedupe import contaminated, minhash, similarity, sketch_of, twins
 from journeyman.worlds.diversify import diversified, masked, restored
@@ -46,7 +47,7 @@ def test_knobs_are_turned_one_at_a_time_and_read_back():
 
 @pytest.mark.thorough
 def test_the_same_task_again_is_a_twin_and_another_world_is_none():
-    bound = next(candidates(7, office(), places_of(1, 1, 0, 0)[0], TEMPLATES, Refusals(), set()))[2]
+    bound = next(candidates(7, office(), places_of(office_worlds(1), 1, 0)[0], TEMPLATES, Refusals(), set()))[2]
     first, second = sketch_of("a", bound), sketch_of("b", bound)
     assert twins([first, second]) == {"b": ["a"]}
     assert twins([first]) == {}
@@ -78,12 +79,37 @@ def test_held_out_families_are_the_tests_alone():
 
 
 def test_places_are_spread_evenly_and_all_of_them_are_given_out():
-    found = [place.turn for world in range(7) for place in places_of(7, 23, world, world)]
-    assert found == list(range(23))
+    worlds = office_worlds(7)
+    found = [(worlds[at][0], place.turn) for at in range(7) for place in places_of(worlds, 23, at)]
+    assert len(found) == len(set(found)) == 23
+    for split in ("train", "dev", "test"):
+        turns = [turn for name, turn in found if name == split]
+        assert turns == list(range(len(turns)))
+
+
+def test_turns_are_shared_out_evenly_and_the_test_has_enough_of_what_only_it_has():
+    worlds = office_worlds(112)
+    drawn: dict[str, Counter[str]] = {split: Counter() for split in ("train", "dev", "test")}
+    for at, (split, _) in enumerate(worlds):
+        for place in places_of(worlds, 1928, at):
+            drawn[split][order_of(7, split, place, TEMPLATES)[0]] += 1
+    assert sum(map(Counter.total, drawn.values())) == 1928
+    assert min(drawn["test"][name] for name in HELD_OUT_FAMILIES & set(TEMPLATES)) >= 20
+    everywhere = drawn["train"] + drawn["dev"] + drawn["test"]
+    assert min(everywhere[name] for name in TEMPLATES) >= 20
+    assert max(drawn["train"].values()) - min(drawn["train"].values()) <= 1
+
+
+def test_a_place_tries_every_family_and_last_what_its_world_has_anyway():
+    place = places_of(office_worlds(1), 5, 0)[2]
+    order = order_of(7, "train", place, TEMPLATES)
+    assert sorted(order) == sorted(families_of("train", TEMPLATES))
+    cycle = cycle_of("train", TEMPLATES)
+    assert set(order[-4:]) == {cycle[turn] for turn in (0, 1, 3, 4)}
 
 
 def test_the_same_place_draws_the_same_tasks_again():
-    place = places_of(1, 1, 0, 0)[0]
+    place = places_of(office_worlds(1), 1, 0)[0]
     first, again = (next(candidates(7, office(), place, TEMPLATES, Refusals(), set())) for _ in range(2))
     assert first[2] == again[2]
     assert first[0].startswith("train-0000-00-")

@@ -11,6 +11,7 @@ import click
 from journeyman.cli.offered import judged
 from journeyman.cli.tasks import task_directories
 from journeyman.cli.verb import print_json, progress, verb, warn
+from journeyman.cli.worlds_count import count_verb
 from journeyman.cli.worlds_look import new_template, show, stats
 from journeyman.cli.worlds_quality import check_quality
 
@@ -277,5 +278,5 @@ def _rebuilt(split: Path, tasks: list[Task], seed: int) -> Iterator[str]:
                 yield f"{task.path}: differs from what seed {seed} makes"
 
 
-for command in (build, check, stats, show, new_template):
+for command in (build, check, stats, show, count_verb, new_template):
     worlds.add_command(command)

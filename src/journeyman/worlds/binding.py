@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from journeyman.seeds import stream
 from journeyman.worlds.curriculum import Knobs
-from journeyman.worlds.splits import families_of
+from journeyman.worlds.splits import HELD_OUT_FAMILIES, families_of
 from journeyman.worlds.template import Bound, Template, Unbindable
 from journeyman.worlds.truth.store import Ambiguous
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ATTEMPTS = 6
 """Draws of one template for one place before the next template is tried."""
 
+HELD_OUT_TURNS = 7
+"""Turns of a family that only ``test`` has for one of any other: a seventh of the worlds has to hold enough of them."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -31,12 +34,14 @@ class Place:
     Attributes:
         world_index: of the world in its split.
         number: of the task in its world.
-        turn: position in the whole build, which decides the template that is tried first.
+        turn: position among all places of the split, which decides the template that is tried first.
+        others: turns of the other places of the world.
     """
 
     world_index: int
     number: int
     turn: int
+    others: tuple[int, ...] = ()
 
 
 @dataclass
@@ -75,14 +80,16 @@ def candidates(
     Args:
         seen: instructions that this world has already; they are passed over.
     """
-    families = families_of(office.split, templates)
-    start = place.turn % len(families) if families else 0
-    for name in _rotated(families, start):
+    for name in order_of(seed, office.split, place, templates):
         template = templates[name]
         for attempt in range(ATTEMPTS):
             key = (office.split, place.world_index, place.number, name, attempt)
             try:
-                bound, again = (_bound(seed, key, office, template) for _ in range(2))
+                bound = _bound(seed, key, office, template)
+                if bound.instruction in seen:
+                    refusals.note(name, "the world has this task already")
+                    continue
+                again = _bound(seed, key, office, template)
             except Unbindable as reason:
                 refusals.note(name, f"unbindable: {reason}")
                 continue
@@ -92,10 +99,32 @@ def candidates(
             if bound != again:
                 refusals.note(name, "G1: bound twice, it is two tasks")
                 continue
-            if bound.instruction in seen:
-                refusals.note(name, "the world has this task already")
-                continue
             yield task_id_of(office, place.number, name), template, bound
+
+
+def order_of(seed: int, split: str, place: Place, families: Iterable[str]) -> list[str]:
+    """Every family of a split in the order in which a place tries them.
+
+    First the one whose turn it is. Where it fails, what this world would not have otherwise, in an order of the place's
+    own, so that what one family leaves is shared out among all; last those whose turn comes in the same world.
+    """
+    cycle = cycle_of(split, families)
+    if not cycle:
+        return []
+    first = cycle[place.turn % len(cycle)]
+    planned = {cycle[turn % len(cycle)] for turn in place.others} | {first}
+    rest = sorted(set(cycle) - {first})
+    stream(seed, "places", split, place.world_index, place.number).shuffle(rest)
+    return [first, *(name for name in rest if name not in planned), *(name for name in rest if name in planned)]
+
+
+def cycle_of(split: str, families: Iterable[str]) -> list[str]:
+    """The families of a split in turn; in ``test`` those that only it has come ``HELD_OUT_TURNS`` times as often."""
+    spread = []
+    for position, name in enumerate(families_of(split, families)):
+        turns = HELD_OUT_TURNS if name in HELD_OUT_FAMILIES else 1
+        spread += [((turn + 0.5) / turns, position, name) for turn in range(turns)]
+    return [name for _, _, name in sorted(spread)] if split == "test" else [name for _, _, name in spread]
 
 
 def rebound(seed: int, office: Office, template: Template, world_index: int, number: int) -> Iterator[Bound]:
@@ -116,17 +145,19 @@ def _bound(seed: int, key: tuple[str | int, ...], office: Office, template: Temp
     return template.bind(office, rng, draw_knobs(rng))
 
 
-def _rotated(names: Sequence[str], start: int) -> list[str]:
-    return [*names[start:], *names[:start]]
-
-
-def places_of(worlds: int, tasks: int, world: int, world_index: int) -> list[Place]:
+def places_of(worlds: Sequence[tuple[str, int]], tasks: int, position: int) -> list[Place]:
     """The places of one world in a build of so many tasks, spread evenly.
 
     Args:
-        worlds, tasks: of the whole build.
-        world: position of the world in the build.
-        world_index: of the world in its split.
+        worlds: (split, index) of every world of the build, see ``splits.office_worlds``.
+        tasks: of the whole build.
+        position: of the world in the build.
     """
-    first, last = world * tasks // worlds, (world + 1) * tasks // worlds
-    return [Place(world_index, turn - first, turn) for turn in range(first, last)]
+
+    def count(at: int) -> int:
+        return (at + 1) * tasks // len(worlds) - at * tasks // len(worlds)
+
+    split, index = worlds[position]
+    start = sum(count(at) for at in range(position) if worlds[at][0] == split)
+    turns = range(start, start + count(position))
+    return [Place(index, turn - start, turn, tuple(one for one in turns if one != turn)) for turn in turns]

@@ -14,6 +14,7 @@ from typing import Any
 from journeyman.errors import InputError
 from journeyman.worlds.curriculum import bucket_of
 from journeyman.worlds.dedupe import distinct_share
+from journeyman.worlds.diversify import tokens_of
 from journeyman.worlds.gates import GATES
 from journeyman.worlds.gates.g12_ladder import RUNGS
 from journeyman.worlds.template import Template
@@ -174,14 +175,22 @@ def _refused(worlds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _cost(out: Path, tasks: int) -> dict[str, Any]:
+    """CPU seconds of building and of the gates, apart; ``tasks`` are those that were published."""
     costs = [json.loads(path.read_text()) for path in sorted((out / "cost").glob("*.json"))]
-    totals: Counter[str] = Counter()
+    sums = {side: Counter[str]() for side in ("build", "gates")}
     for cost in costs:
-        totals.update({key: float(value) for key, value in cost.items()})
+        for side, found in sums.items():
+            found.update({part: float(seconds) for part, seconds in cost.get(side, {}).items()})
+    totals = {side: round(sum(found.values()), 1) for side, found in sums.items()}
+    worlds = sums["build"]["worlds"]
+    tokens = tokens_of(out / "wording")
     return {
-        "cpu_s": {key: round(value, 2) for key, value in sorted(totals.items())},
-        "cpu_s_per_world": round(totals["world_s"] / len(costs), 3) if costs else None,
-        "cpu_s_per_task": round(totals["tasks_s"] / tasks, 3) if tasks else None,
-        "llm_tokens": 0,
-        "dollars": 0.0,
+        "cpu_s": totals,
+        "build_cpu_s": {part: round(seconds, 2) for part, seconds in sorted(sums["build"].items())},
+        "gates_cpu_s": {gate: round(sums["gates"][gate], 2) for gate in GATES if gate in sums["gates"]},
+        "cpu_s_per_world": round(worlds / len(costs), 3) if costs else None,
+        "cpu_s_per_task": {side: round(total / tasks, 3) for side, total in totals.items()} if tasks else None,
+        "counted_by": ", ".join(sorted({str(cost.get("source", "")) for cost in costs})),
+        "llm_tokens": tokens,
+        "dollars": None if tokens else 0.0,  # whoever runs the model knows its price
     }

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -129,7 +128,6 @@ def _in_process(order: Order, out: Path, item: tuple[int, tuple[str, int]], waiv
 
 def make_world(order: Order, out: Path, position: int, split: str, index: int, workshop: Workshop) -> int:
     """Make one world and its tasks, and publish what passed. Returns the number of tasks."""
-    started = time.process_time()
     staging = out / f".staging-{split}-{index:04d}-{os.getpid()}"
     shutil.rmtree(staging, ignore_errors=True)
     try:
@@ -146,8 +144,7 @@ def make_world(order: Order, out: Path, position: int, split: str, index: int, w
         refused = {f"{template}: {why}": count for (template, why), count in sorted(made.refusals.counts.items())}
         facts = {"world": made.world_id, "layer": made.layer.name, "tasks": list(made.task_ids), "refused": refused,
                  "facts": made.facts}  # fmt: skip
-        cost = {**made.cost, "cpu_s": round(time.process_time() - started, 3)}
-        write_json(out / "cost" / f"{made.world_id}.json", cost)
+        write_json(out / "cost" / f"{made.world_id}.json", made.cost)
         write_json(out / "progress" / f"{made.world_id}.json", facts)
         return len(made.task_ids)
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -11,10 +11,12 @@ from journeyman.tasks.verdict import Verdict
 from journeyman.tasks.verify import BatchVerifier, GradeItem
 from journeyman.trials.worldgates.solving import WorldDesk
 from journeyman.worlds.content import unmarked
-from journeyman.worlds.gates import Evidence, Executed, Report, Subject, cases_of, report_of
+from journeyman.worlds.gates import GATES, Evidence, Executed, Report, Subject, cases_by_gate, report_of
 from journeyman.worlds.gates.g02_solvable import FILES
 from journeyman.worlds.office import Office
 from journeyman.worlds.variants.baselines import Texts
+
+SOLVABLE = "G2"
 
 
 def texts_of(office: Office) -> Texts:
@@ -48,22 +50,34 @@ def examine(
     *,
     rebuilt: bool | None = None,
     twins: Sequence[str] = (),
+    lap: Callable[[str], None] = lambda gate: None,
 ) -> Report:
-    """Run every gate on one task.
+    """Run every gate on one task. One that cannot be solved is refused by G2 before anything else of it is graded.
 
     Args:
         task: the written directory; its tests are what grades.
         verifier: shared by all tasks of this worker.
         desk: tools on the task's world; None leaves the oracle from files out, which G2's count then shows.
         rebuilt, twins: see ``Evidence``.
+        lap: told the id of each gate when a part of its work is done, for whoever measures.
 
     Raises:
         SystemFault: a sandbox or the tools' program broke.
     """
-    executed: Executed | None = None if desk is None else desk.solve(subject.template, subject.bound)
-    cases = cases_of(subject)
-    items = [GradeItem(case.name, task, case.files) for case in cases]
-    if executed is not None and not executed.problem:
-        items.append(GradeItem(FILES, task, executed.files))
-    verdicts: dict[str, Verdict] = dict(zip((item.trial_id for item in items), verifier.grade(items), strict=True))
-    return report_of(subject, Evidence(verdicts, executed, rebuilt, tuple(twins)))
+    executed: Executed | None = None
+    verdicts: dict[str, Verdict] = {}
+    for gate, cases in cases_by_gate(subject):
+        items = [GradeItem(case.name, task, case.files) for case in cases]
+        if gate == SOLVABLE and desk is not None:
+            executed = desk.solve(subject.template, subject.bound)
+            items += [] if executed.problem else [GradeItem(FILES, task, executed.files)]
+        if items:
+            verdicts |= dict(zip((item.trial_id for item in items), verifier.grade(items), strict=True))
+        evidence = Evidence(verdicts, executed, rebuilt, tuple(twins))
+        if gate == SOLVABLE and (problems := tuple(GATES[SOLVABLE].judge(subject, evidence))):
+            calls = executed.calls if executed is not None else None
+            return Report(
+                subject.task_id, subject.bound.template, {gate: problems}, {gate: len(items)}, {}, calls, None
+            )
+        lap(gate)
+    return report_of(subject, Evidence(verdicts, executed, rebuilt, tuple(twins)), lap)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,14 @@ from journeyman.tasks.task import load_task
 from journeyman.tasks.verify import BatchVerifier
 from journeyman.tools.workbench import tools_environment
 from journeyman.trials.worldgates.grading import examine, texts_of
+from journeyman.trials.worldgates.metering import BUILD, GATES, Spending
 from journeyman.trials.worldgates.solving import WorldDesk
 from journeyman.worlds.binding import Place, Refusals, candidates, places_of
 from journeyman.worlds.dedupe import Sketch, sketch_of, twins
 from journeyman.worlds.gates import Evidence, Report, Subject, report_of
 from journeyman.worlds.office import Office, make_office
 from journeyman.worlds.package import write_layer, write_program, write_task
+from journeyman.worlds.splits import office_worlds
 from journeyman.worlds.template import Bound, Template
 from journeyman.worlds.variants.baselines import Texts
 from journeyman.worlds.verify import verifier_environment
@@ -42,7 +43,7 @@ class Made:
         task_ids: below ``tasks/`` of the staging directory.
         refusals: what was passed over.
         facts: counts for statistics, equal in every build.
-        cost: CPU seconds by part, not equal.
+        cost: CPU seconds by side and part, see ``Spending.as_json``; not equal.
     """
 
     world_id: str
@@ -50,7 +51,7 @@ class Made:
     task_ids: tuple[str, ...]
     refusals: Refusals
     facts: Mapping[str, Any]
-    cost: Mapping[str, float]
+    cost: Mapping[str, Any]
 
 
 class Workshop:
@@ -67,6 +68,7 @@ class Workshop:
 
     def __init__(self, environments: Path, waive: frozenset[str], *, with_sandboxes: bool = True) -> None:
         self._waive = waive
+        self._spending = Spending(LABEL)
         self._verifier: BatchVerifier | None = None
         if with_sandboxes:
             self._provider = PROVIDERS["bwrap"]()
@@ -87,21 +89,25 @@ class Workshop:
         verifier, self._verifier = self._verifier, None
         if verifier is not None:
             verifier.close()
+        self._spending.close()
 
     def world(self, order: Order, position: int, split: str, index: int, staging: Path) -> Made:
         """Make a world and the tasks of its places, each judged by every gate; what fails is drawn anew."""
-        clock = Clock()
+        self._spending.start()
         office = make_office(order.seed, split, index)
+        self._spending.charge(BUILD, "worlds")
         layer = write_layer(office, staging / "layers")
         program = write_program(staging)
-        clock.lap("world_s")
+        self._spending.charge(BUILD, "layers")
         rebuilt = None if self._verifier is None else make_office(order.seed, split, index).digest == office.digest
-        clock.lap("rebuild_s")
-        bench = Bench(order, office, layer, program, staging, texts_of(office), rebuilt)
+        self._spending.charge(GATES, "G1")
+        texts = texts_of(office)
+        self._spending.charge(GATES, "G8")
+        bench = Bench(order, office, layer, program, staging, texts, rebuilt)
         refusals = Refusals()
         kept: list[Report] = []
         sketches: list[Sketch] = []
-        places = places_of(order.worlds, order.tasks, position, index)
+        places = places_of(office_worlds(order.worlds, order.split), order.tasks, position)
         desk = None if self._verifier is None else self._desk(layer, office)
         try:
             for place in places:
@@ -111,10 +117,11 @@ class Workshop:
         finally:
             if desk is not None:
                 desk.__exit__(None, None, None)
-        clock.lap("tasks_s")
+        self._spending.charge(GATES, "G2")  # the end of the desk
         facts = {"places": len(places), "files": len(office.files), "traps": sorted({p.trap for p in office.planted}),
                  "industry": office.industry, "style": office.style}  # fmt: skip
-        return Made(office.id, layer, tuple(report.task_id for report in kept), refusals, facts, clock.laps)
+        return Made(office.id, layer, tuple(report.task_id for report in kept), refusals, facts,
+                    self._spending.as_json())  # fmt: skip
 
     def _desk(self, layer: Path, office: Office) -> WorldDesk:
         return WorldDesk(layer, self._provider, self._tools, LABEL, today=office.today, waive=self._waive)
@@ -127,6 +134,7 @@ class Workshop:
         for task_id, template, bound in candidates(
             bench.order.seed, bench.office, place, bench.templates, refusals, seen
         ):
+            self._spending.charge(BUILD, "binding")
             report = self._judged(bench, place, task_id, template, bound, desk, sketches)
             if report.is_publishable:
                 seen.add(bound.instruction)
@@ -145,14 +153,20 @@ class Workshop:
         directory = bench.staging / "tasks" / task_id
         origin = {"seed": order.seed, "split": office.split, "index": place.world_index, "number": place.number}
         write_task(office, template, bound, directory, bench.layer, bench.program, origin)
+        self._spending.charge(BUILD, "tasks")
         subject = Subject(order.seed, task_id, office, template, bound, bench.texts)
         alike = twins([*sketches, sketch_of(task_id, bound)]).get(task_id, [])
-        report = bench.without_sandbox(report_of(subject, Evidence(rebuilt=bench.rebuilt, twins=alike)))
+        self._lap("G10")
+        report = bench.without_sandbox(report_of(subject, Evidence(rebuilt=bench.rebuilt, twins=alike), self._lap))
         if self._verifier is not None and report.is_publishable:  # what is refused at a glance need not be graded
             task = load_task(directory)
-            report = examine(subject, task, self._verifier, desk, rebuilt=bench.rebuilt, twins=alike)
+            report = examine(subject, task, self._verifier, desk, rebuilt=bench.rebuilt, twins=alike, lap=self._lap)
         (directory / "tests" / "gates.json").write_bytes(canonical_json(report.as_json()))
+        self._spending.charge(BUILD, "tasks")
         return report
+
+    def _lap(self, gate: str) -> None:
+        self._spending.charge(GATES, gate)
 
 
 class Bench:
@@ -181,21 +195,3 @@ class Bench:
         findings = {gate: () if gate in SANDBOX_GATES else found for gate, found in report.findings.items()}
         counts = {gate: 0 if gate in SANDBOX_GATES else count for gate, count in report.counts.items()}
         return Report(report.task_id, report.template, findings, counts, {}, None, None)
-
-
-class Clock:
-    """CPU seconds of this process and its ended children, lap by lap. State: when the last lap ended."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = self._now()
-
-    def lap(self, name: str) -> None:
-        """End a lap."""
-        now = self._now()
-        self.laps[name] = round(now - self._last, 3)
-        self._last = now
-
-    def _now(self) -> float:
-        own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-        return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime

@@ -7,6 +7,8 @@ an empty list is a pass. G13 needs a model and is not among them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from journeyman.worlds.gates import (
     g00_checks,
     g01_reproducible,
@@ -24,7 +26,18 @@ from journeyman.worlds.gates import (
 )
 from journeyman.worlds.gates.protocol import Case, Evidence, Executed, Gate, Report, Subject
 
-__all__ = ["GATES", "Case", "Evidence", "Executed", "Gate", "Report", "Subject", "cases_of", "report_of"]
+__all__ = [
+    "GATES",
+    "Case",
+    "Evidence",
+    "Executed",
+    "Gate",
+    "Report",
+    "Subject",
+    "cases_by_gate",
+    "cases_of",
+    "report_of",
+]
 
 GATES: dict[str, Gate] = {
     gate.id: gate
@@ -49,20 +62,30 @@ GATES: dict[str, Gate] = {
 
 def cases_of(subject: Subject) -> list[Case]:
     """Every deliverable that the gates want graded, each once."""
-    found: dict[str, Case] = {}
+    return [case for _, cases in cases_by_gate(subject) for case in cases]
+
+
+def cases_by_gate(subject: Subject) -> Iterator[tuple[str, list[Case]]]:
+    """Gate -> the deliverables that it is the first to want, made when the gate's turn comes."""
+    seen: set[str] = set()
     for gate in GATES.values():
-        for case in gate.cases(subject):
-            found.setdefault(case.name, case)
-    return list(found.values())
+        cases = [case for case in gate.cases(subject) if case.name not in seen]
+        seen |= {case.name for case in cases}
+        yield gate.id, cases
 
 
-def report_of(subject: Subject, evidence: Evidence) -> Report:
-    """The findings of every gate."""
+def report_of(subject: Subject, evidence: Evidence, lap: Callable[[str], None] = lambda gate: None) -> Report:
+    """The findings of every gate.
+
+    Args:
+        lap: told the id of each gate when it is done, for whoever measures.
+    """
     findings = {}
     counts = {}
     for gate in GATES.values():
         findings[gate.id] = tuple(gate.judge(subject, evidence))
         counts[gate.id] = max(1, sum(1 for case in evidence.verdicts if case.partition(":")[0] == gate.id))
+        lap(gate.id)
     ladder = {rung: evidence.reward(f"{rung}") for rung in g12_ladder.RUNGS if rung in evidence.verdicts}
     calls = evidence.oracle.calls if evidence.oracle is not None else None
     return Report(
