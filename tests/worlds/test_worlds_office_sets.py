@@ -120,7 +120,7 @@ def test_facts_survive_other_words_exactly_once(tmp_path: Path):
     hidden, facts = masked(text, ["artifacts/a.xlsx"])
     assert not any(fact in hidden for fact in facts)
     assert restored(hidden, facts) == (text, "")
-    good = diversified(text, "m", lambda masked_text: f"Please do this: {masked_text}", tmp_path)
+    good = diversified(text, "m", lambda masked_text: (f"Please do this: {masked_text}", 9), tmp_path)
     assert (good.refused, good.text) == ("", f"Please do this: {text}")
     assert diversified(text, "m", None, tmp_path).is_cached
     assert diversified(text, "other", None, tmp_path).text == text
@@ -131,7 +131,7 @@ def test_facts_survive_other_words_exactly_once(tmp_path: Path):
 )
 def test_a_paraphrase_that_touches_facts_is_refused(change, tmp_path: Path):
     text = "Pay EUR 1,200 to Alder Group by 31 March 2025."
-    found = diversified(text, "m", change, tmp_path)
+    found = diversified(text, "m", lambda hidden: (change(hidden), 9), tmp_path)
     assert found.refused
     assert found.text == text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,10 @@ def worlds() -> None:
 @click.option("--templates", multiple=True, metavar="ID", help="office: only these templates; may be given again.")
 @click.option("--gates", type=click.Choice(["all", "static"]), default="all", show_default=True, help="office: static"
               " leaves out what needs sandboxes; such tasks say so.")  # fmt: skip
+@click.option("--diversify", metavar="URL#NAME", help="office: put instructions into other words by this model; kept"
+              " in OUT/wording, asked only for what is not there.")  # fmt: skip
+@click.option("--diversify-cache", type=click.Path(path_type=Path), metavar="DIR", help="office: paraphrases of other"
+              " builds; new ones are added.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="office: worlds at the same time.")
 @click.option("--waive", multiple=True, metavar="LIMIT", help="office: a sandbox limit that may be missing.")
 @click.option(
@@ -60,6 +64,8 @@ def build(
     tasks: int | None,
     templates: tuple[str, ...],
     gates: str,
+    diversify: str | None,
+    diversify_cache: Path | None,
     jobs: int,
     waive: tuple[str, ...],
     out: Path,
@@ -75,7 +81,9 @@ def build(
         from journeyman.trials.worldgates.building import Order
 
         wanted = tasks if tasks is not None else count * tasks_per_world
-        return _build_office(Order(seed, count, wanted, split or "", templates, gates), out, jobs, waive, as_json)
+        endpoint, model = _endpoint(diversify)
+        order = Order(seed, count, wanted, split or "", templates, gates, model)
+        return _build_office(order, out, jobs, waive, endpoint, diversify_cache, as_json)
     from journeyman.worlds.mini.build import build_tasks
 
     split = split or "train"
@@ -88,13 +96,46 @@ def build(
     return 0
 
 
-def _build_office(order: Order, out: Path, jobs: int, waive: tuple[str, ...], as_json: bool) -> int:
+def _endpoint(word: str | None) -> tuple[tuple[str, str], str]:
+    """(URL, key), model of ``URL#NAME``; ``#NAME`` asks nobody and uses what is kept."""
+    import os
+
+    from journeyman.errors import InputError
+
+    url, mark, model = (word or "").rpartition("#")
+    if word is not None and not (mark and model):
+        allowed = "URL#NAME, e.g. http://localhost:8000/v1#model; #NAME uses kept paraphrases only"
+        raise InputError("--diversify", f"{word!r} names no model", allowed=allowed)
+    return (url, os.environ.get("OPENAI_API_KEY", "") if url else ""), model
+
+
+def _build_office(
+    order: Order,
+    out: Path,
+    jobs: int,
+    waive: tuple[str, ...],
+    endpoint: tuple[str, str],
+    cache: Path | None,
+    as_json: bool,
+) -> int:
     from journeyman.cli.bar import bar
+    from journeyman.errors import GateFailed
+    from journeyman.trials.worldgates.building import WORDING
     from journeyman.trials.worldgates.building import build as build_office
+    from journeyman.worlds.diversify import copy_paraphrases
 
     progress(f"building {order.worlds} office worlds with {order.tasks} tasks, seed {order.seed}")
+    if cache is not None:
+        copy_paraphrases(cache, out / WORDING)
     with bar("worlds") as step:
-        made = build_office(order, out, jobs=jobs, waive=frozenset(waive), progress=step)
+        made = build_office(order, out, jobs=jobs, waive=frozenset(waive), endpoint=endpoint, progress=step)
+    if cache is not None:
+        copy_paraphrases(out / WORDING, cache)
+    if not made.tasks:
+        raise GateFailed("\n".join(["no task was published", *_refusals(made.refused)]))
+    if order.templates:  # whoever builds a template wants to know what its gates say
+        for line in _refusals(made.refused):
+            warn(line)
     missing = order.tasks - len(made.tasks)
     if missing:
         warn(f"{missing} places stay empty: no template fits there; journeyman worlds stats says what was refused")
@@ -105,6 +146,12 @@ def _build_office(order: Order, out: Path, jobs: int, waive: tuple[str, ...], as
     else:
         click.echo(f"{len(made.tasks)} tasks: {out / 'tasks'}")
     return 0
+
+
+def _refusals(refused: Mapping[str, int], shown: int = 12) -> list[str]:
+    """Template, gate and evidence of what was refused most often."""
+    found = sorted(refused.items(), key=lambda item: (-item[1], item[0]))
+    return [f"{why} ({count} times)" if count > 1 else why for why, count in found[:shown]]
 
 
 @verb(

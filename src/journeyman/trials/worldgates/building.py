@@ -22,9 +22,13 @@ from typing import Any
 from journeyman.durable import publish_directory, sync_directory, write_json
 from journeyman.errors import InputError, StorageError
 from journeyman.trials.worldgates.workshop import Workshop
+from journeyman.worlds.diversify import Wording
 from journeyman.worlds.splits import office_worlds
 
 log = logging.getLogger("journeyman.worlds")
+
+WORDING = "wording"
+"""Folder of a build that keeps the paraphrases it was made with."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Order:
         split: all of one split, or empty for the usual mix.
         templates: ids to use, empty for all.
         gates: ``all``; ``static`` leaves out everything that needs a sandbox, for a quick look: such tasks say so.
+        wording: model that puts instructions into other words, kept in ``OUT/wording/``; empty for none.
     """
 
     seed: int
@@ -45,6 +50,7 @@ class Order:
     split: str = ""
     templates: tuple[str, ...] = ()
     gates: str = "all"
+    wording: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ def build(
     *,
     jobs: int = 1,
     waive: frozenset[str] = frozenset(),
+    endpoint: tuple[str, str] = ("", ""),
     progress: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> Outcome:
     """Build, or go on building, a set of tasks.
@@ -76,6 +83,7 @@ def build(
         out: where to; must be empty, or hold a build of the same order.
         jobs: worlds that are built at the same time, each in a process of its own.
         waive: sandbox limits that may stay unenforced.
+        endpoint: URL and key of who answers for ``order.wording``; without a URL only what is kept is used.
         progress: told (worlds done, worlds, what was done) after each world.
 
     Raises:
@@ -90,7 +98,7 @@ def build(
         waiting = [item for item in plan if not (out / "progress" / f"{_world_id(item[1])}.json").is_file()]
         done = len(plan) - len(waiting)
         progress(done, len(plan), "worlds found" if done else "")
-        for world_id, made in _made(order, out, waiting, jobs, waive):
+        for world_id, made in _made(order, out, waiting, jobs, waive, _wording(order, out, endpoint)):
             done += 1
             progress(done, len(plan), f"{world_id}: {made} tasks")
     except OSError as error:
@@ -99,28 +107,39 @@ def build(
 
 
 def _made(
-    order: Order, out: Path, waiting: list[tuple[int, tuple[str, int]]], jobs: int, waive: frozenset[str]
+    order: Order,
+    out: Path,
+    waiting: list[tuple[int, tuple[str, int]]],
+    jobs: int,
+    waive: frozenset[str],
+    wording: Wording | None,
 ) -> Iterator[tuple[str, int]]:
     if jobs <= 1 or len(waiting) < 2:
-        with Workshop(out / "environments", waive, with_sandboxes=order.gates == "all") as workshop:
+        with Workshop(out / "environments", waive, with_sandboxes=order.gates == "all", wording=wording) as workshop:
             for position, (split, index) in waiting:
                 yield _world_id((split, index)), make_world(order, out, position, split, index, workshop)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        pending = [pool.submit(_in_process, order, out, item, waive) for item in waiting]
+        pending = [pool.submit(_in_process, order, out, item, waive, wording) for item in waiting]
         for item, future in zip(waiting, pending, strict=True):
             yield _world_id(item[1]), future.result()
+
+
+def _wording(order: Order, out: Path, endpoint: tuple[str, str]) -> Wording | None:
+    return Wording(order.wording, out / WORDING, *endpoint) if order.wording else None
 
 
 _WORKSHOPS: dict[Path, Workshop] = {}
 
 
-def _in_process(order: Order, out: Path, item: tuple[int, tuple[str, int]], waive: frozenset[str]) -> int:
+def _in_process(
+    order: Order, out: Path, item: tuple[int, tuple[str, int]], waive: frozenset[str], wording: Wording | None
+) -> int:
     """One world in a worker, whose workshop stays open between worlds and ends with the process."""
     import atexit
 
     if out not in _WORKSHOPS:
-        _WORKSHOPS[out] = Workshop(out / "environments", waive, with_sandboxes=order.gates == "all")
+        _WORKSHOPS[out] = Workshop(out / "environments", waive, with_sandboxes=order.gates == "all", wording=wording)
         atexit.register(_WORKSHOPS[out].close)
     position, (split, index) = item
     return make_world(order, out, position, split, index, _WORKSHOPS[out])

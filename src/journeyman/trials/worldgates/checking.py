@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from journeyman.digest import directory_sha256
 from journeyman.errors import InputError
 from journeyman.sandbox.scratch import scratch
 from journeyman.tasks.task import load_task
-from journeyman.trials.worldgates.building import build, order_of
+from journeyman.trials.worldgates.building import WORDING, build, order_of
 from journeyman.worlds.gates import GATES, Report
 from journeyman.worlds.gates.g12_ladder import ladder_findings
 from journeyman.worlds.splits import refuse_held_out, refuse_mixed, refuse_shared_content
@@ -55,6 +56,8 @@ def check_build(
     here = {path.name: path for path in sorted((out / "tasks").glob("*/*")) if path.is_dir()}
     findings = split_findings(list(here.values()))
     with scratch(LABEL) as place:
+        if (out / WORDING).is_dir():  # what a model once said is part of what the seed makes
+            shutil.copytree(out / WORDING, place / "again" / WORDING)
         build(order, place / "again", jobs=jobs, waive=waive, progress=progress)
         again = {path.name: path for path in sorted((place / "again" / "tasks").glob("*/*")) if path.is_dir()}
         findings += [

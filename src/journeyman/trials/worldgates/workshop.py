@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from journeyman.trials.worldgates.metering import BUILD, GATES, Spending
 from journeyman.trials.worldgates.solving import WorldDesk
 from journeyman.worlds.binding import Place, Refusals, candidates, places_of
 from journeyman.worlds.dedupe import Sketch, sketch_of, twins
+from journeyman.worlds.diversify import Wording
 from journeyman.worlds.gates import Evidence, Report, Subject, report_of
 from journeyman.worlds.office import Office, make_office
 from journeyman.worlds.package import write_layer, write_program, write_task
@@ -61,13 +63,22 @@ class Workshop:
         environments: directory of sandbox environments.
         waive: limits that may stay unenforced.
         with_sandboxes: False for static gates only.
+        wording: puts instructions into other words; None leaves them.
 
     Raises:
         EnvironmentMissing: there is no sandbox here, or a library is missing.
     """
 
-    def __init__(self, environments: Path, waive: frozenset[str], *, with_sandboxes: bool = True) -> None:
-        self._waive = waive
+    def __init__(
+        self,
+        environments: Path,
+        waive: frozenset[str],
+        *,
+        with_sandboxes: bool = True,
+        wording: Wording | None = None,
+    ) -> None:
+        self._waive, self._wording = waive, wording
+        self._reworded: Counter[str] = Counter()
         self._spending = Spending(LABEL)
         self._verifier: BatchVerifier | None = None
         if with_sandboxes:
@@ -104,6 +115,7 @@ class Workshop:
         texts = texts_of(office)
         self._spending.charge(GATES, "G8")
         bench = Bench(order, office, layer, program, staging, texts, rebuilt)
+        self._reworded.clear()
         refusals = Refusals()
         kept: list[Report] = []
         sketches: list[Sketch] = []
@@ -120,6 +132,7 @@ class Workshop:
         self._spending.charge(GATES, "G2")  # the end of the desk
         facts = {"places": len(places), "files": len(office.files), "traps": sorted({p.trap for p in office.planted}),
                  "industry": office.industry, "style": office.style}  # fmt: skip
+        facts |= {"wording": dict(sorted(self._reworded.items()))} if self._wording is not None else {}
         return Made(office.id, layer, tuple(report.task_id for report in kept), refusals, facts,
                     self._spending.as_json())  # fmt: skip
 
@@ -150,6 +163,10 @@ class Workshop:
         sketches: list[Sketch],
     ) -> Report:  # fmt: skip
         order, office = bench.order, bench.office
+        if self._wording is not None:
+            bound, paragraphs = self._wording.worded(bound)
+            self._reworded.update(f"kept: {one.refused.partition(':')[0]}" if one.refused else "reworded"
+                                  for one in paragraphs)  # fmt: skip
         directory = bench.staging / "tasks" / task_id
         origin = {"seed": order.seed, "split": office.split, "index": place.world_index, "number": place.number}
         write_task(office, template, bound, directory, bench.layer, bench.program, origin)
