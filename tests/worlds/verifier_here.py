@@ -19,7 +19,7 @@ _PLACE = tempfile.TemporaryDirectory()  # until this process ends
 (Path(_PLACE.name) / "officedocs").symlink_to(Path(journeyman.documents.__file__).parent)
 sys.path.append(_PLACE.name)
 
-from journeyman.worlds.verify import Check  # noqa: E402
+from journeyman.worlds.verify import RUBRIC, Check  # noqa: E402
 from journeyman.worlds.verify.inside.worldverify import MalformedDeliverable, grade  # noqa: E402
 
 __all__ = ["MalformedDeliverable", "graded", "office", "score"]
@@ -32,7 +32,7 @@ def graded(
     import base64
 
     kept = {name: base64.b64encode(data).decode() for name, data in (originals or {}).items()}
-    return grade(files, {"checks": [check.as_json() for check in checks], "files": kept})
+    return grade(files, {"checks": [check.as_json() for check in checks if check.fn != RUBRIC], "files": kept})
 
 
 def score(check: Check, files: dict[str, bytes], originals: dict[str, bytes] | None = None) -> float:

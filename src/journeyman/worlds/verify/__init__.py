@@ -7,10 +7,11 @@ the program grades through ``tasks.verify.BatchVerifier`` and through Harbor ali
 
 from __future__ import annotations
 
-from journeyman.worlds.verify.checks import Check, Problem, lint, rubric_of, truth_of
+from journeyman.worlds.verify.checks import RUBRIC, Check, Problem, lint, rubric_of, truth_of
 from journeyman.worlds.verify.program import check_source, program_archive, verifier_environment
 
 __all__ = [
+    "RUBRIC",
     "Check",
     "Problem",
     "check_source",

@@ -16,7 +16,7 @@ from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.papers import Block, docx_bytes, heading, paragraph, save_document, table
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
 from journeyman.worlds.templates import reading
-from journeyman.worlds.verify import Check
+from journeyman.worlds.verify import RUBRIC, Check
 
 if TYPE_CHECKING:
     from journeyman.worlds.office import Office
@@ -28,6 +28,12 @@ POINTS = {"abs": 0.051}
 
 Given = tuple[str, str, int]
 """Stratum, ISO date, score of one answer."""
+
+READABLE = (
+    "The memo says in plain words how strata without responses were treated and why, so that a reader who never saw the"
+    " survey can judge what the weighted score stands for."
+)
+"""What only a judge can tell, where one is given."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +200,7 @@ def _checks(answer: Answer) -> tuple[Check, ...]:
         Check("responses", "table", {
             "file": FILE, "columns": columns, "rows": cells, "only": ["Responses"], "credit": "f1", "extra": "ignored",
         }, weight=0.07, stage="intermediate", required=False),
+        Check("plain words", RUBRIC, {"criterion": READABLE}, weight=0.15, required=False),
     )  # fmt: skip
 
 
