@@ -163,7 +163,7 @@ def _figure(office: Office, base: Mapping[str, Any], item: str, year: str) -> di
 
 
 def _clause(office: Office, base: Mapping[str, Any], contract: str, kind: str) -> dict[str, Any] | None:
-    if kind not in TITLES and kind != "governing_law":
+    if (kind not in TITLES and kind != "governing_law") or office.trap("T17", f"clause:{contract}:{kind}"):
         return None
     rows = office.truth.rows(
         "SELECT * FROM clause WHERE contract_id = :c AND type = :t ORDER BY id", c=contract, t=kind

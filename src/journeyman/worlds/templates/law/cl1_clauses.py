@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.drafting import sheet, xlsx_bytes
-from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
+from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, ToolCall, Unbindable, Wrong
 from journeyman.worlds.templates import reading
 from journeyman.worlds.templates.law.reviews import (
     DOCUMENTS,
@@ -121,9 +121,12 @@ class CL1:
         for contract, title, path in INDEXED.findall(index):
             if title not in ask["titles"]:
                 continue
-            row = _read_contract((yield from reading.document_text(json.loads(f'"{path}"'))), ask)
+            text = yield from reading.document_text(json.loads(f'"{path}"'))
+            row = _read_contract(text, ask)
             if row is None:
                 raise Lost(f"{path} is not {title}")
+            for clause_type in ask["types"]:
+                row[clause_type] = yield from signed_value(contract, clause_type, text)
             rows[row["contract"]] = row
             own = [one for one in listed if re.match(rf"{contract}(?!\d)", one.rpartition("/")[2], re.IGNORECASE)]
             for other in own:
@@ -279,8 +282,6 @@ def _read_contract(text: str, ask: Mapping[str, Any]) -> dict[str, Any] | None:
     if party is None:
         raise Lost(f"no counterparty in {head[0][:80]}")
     row: dict[str, Any] = {"contract": head[1], "counterparty": party[1], "date": reading.day(head[2])}
-    for clause_type in ask["types"]:
-        row[clause_type] = clause_value(clause_type, reading.section(text, TITLES[clause_type]))
     return {**row, **dict.fromkeys(_more_keys(ask), NONE)}
 
 
@@ -293,6 +294,18 @@ def _amend(rows: dict[str, dict[str, Any]], text: str, ask: Mapping[str, Any]) -
     for clause_type in ask["types"]:
         if new := amended_clause(text, clause_type):
             rows[number[1]][clause_type] = clause_value(clause_type, new)
+
+
+def signed_value(contract: str, clause_type: str, text: str) -> reading.Reading:
+    """What a clause of a contract came to when it was signed; a mail says what became of a change that is marked."""
+    clause = reading.section(text, TITLES[clause_type])
+    if "[change " in clause:
+        found = yield ToolCall("mail_search_mail", {"subject": f"{contract}: proposal declined"})
+        for line in found.splitlines():
+            if line.startswith("{"):
+                mail = json.loads((yield ToolCall("mail_read_mail", {"mail_id": json.loads(line)["mail_id"]})))
+                clause = reading.words_between(" ".join(mail["body"].split()), "The clause stays at", ". ") or clause
+    return clause_value(clause_type, clause)
 
 
 def amended_clause(text: str, clause_type: str) -> str:
@@ -350,8 +363,8 @@ reviewed) and `Volume` (the sum of theirs). The first sheet is called `Matrix`.
     return f"""{opener}
 
 Read the contracts in legal/contracts that are of these kinds (see their titles): {titles}. Report each clause as it
-stands on {office.today}, with every amendment that both sides have signed; drafts change nothing. Where a contract has
-no such clause, write `{NONE}`.{more}
+stands on {office.today}, with every amendment that both sides have signed; drafts and declined proposals change
+nothing. Where a contract has no such clause, write `{NONE}`.{more}
 
 Save `artifacts/{FILE}` with one row per contract on its first sheet, headers in row 1:
 
