@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from journeyman.cli.breakdown import EXTRA_OF
+from journeyman.cores import usable_cores
 
 DISTRIBUTION = "journeyman"
 MIN_PYTHON = (3, 11)
@@ -134,8 +135,7 @@ def engine_facts() -> list[Fact]:
 
 def cpu_fact() -> Fact:
     """CPUs this process may use."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Fact("cpu", "ok", f"{usable} usable of {os.cpu_count() or 1}")
+    return Fact("cpu", "ok", f"{usable_cores()} usable of {os.cpu_count() or 1}")
 
 
 def memory_fact(meminfo: Path = Path("/proc/meminfo"), limits: Sequence[Path] = MEMORY_LIMITS) -> Fact:

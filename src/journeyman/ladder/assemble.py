@@ -12,6 +12,7 @@ from typing import Any
 
 from journeyman import __version__
 from journeyman.clock import now
+from journeyman.cores import usable_cores
 from journeyman.digest import sha256_file
 from journeyman.evals.proportion import wilson
 from journeyman.evals.score import Boundary
@@ -90,7 +91,7 @@ def _run_facts(bench: Bench, cpu_source: str) -> Run:
         seed=recipe.seed,
         command=f"journeyman quickstart --seed {recipe.seed} --profile {recipe.profile}",
         machine={
-            "cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+            "cpus": str(usable_cores()),
             "architecture": platform.machine(),
             "system": platform.system(),
             "memory": f"{memory_gib:.0f} GiB",

@@ -124,18 +124,22 @@ class Bench:
             tokens_per_micro_batch=rl.micro_batch_tokens,
         )
 
-    def evaluate(self, what: Evaluation, tasks: Sequence[Task] | None = None) -> list[Summary]:
-        """Measure a role's model, or read the measurement back."""
+    def evaluate(
+        self, what: Evaluation, tasks: Sequence[Task] | None = None, *, is_recorded: bool = False
+    ) -> list[Summary]:
+        """Measure a role's model, or read the measurement back; ``is_recorded`` as in ``evaluate.evaluate``."""
         if self.run.load(f"evaluation-{what.name}") is None:
             self.hold(what.role)
-        return self.evaluate_current(what, tasks)
+        return self.evaluate_current(what, tasks, is_recorded=is_recorded)
 
-    def evaluate_current(self, what: Evaluation, tasks: Sequence[Task] | None = None) -> list[Summary]:
+    def evaluate_current(
+        self, what: Evaluation, tasks: Sequence[Task] | None = None, *, is_recorded: bool = False
+    ) -> list[Summary]:
         """Measure the weights that the engine holds now, or read the measurement back."""
         chosen = self.workshop.tasks(what.split) if tasks is None else tasks
         model = self.labels.get(what.role, what.role)
         system = boundary(what, model, self.model_sha256(what.role), self.recipe.engine.max_context)
-        return evaluate(self.run, what, chosen, self.rollouts, system)
+        return evaluate(self.run, what, chosen, self.rollouts, system, is_recorded=is_recorded)
 
     def scores(self, what: Evaluation, summaries: Sequence[Summary]) -> Scores:
         """Both score kinds of an evaluation."""

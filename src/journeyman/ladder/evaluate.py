@@ -60,9 +60,18 @@ class Evaluation:
 
 
 def evaluate(
-    run: RunDirectory, what: Evaluation, tasks: Sequence[Task], rollouts: Rollouts, system: Boundary
+    run: RunDirectory,
+    what: Evaluation,
+    tasks: Sequence[Task],
+    rollouts: Rollouts,
+    system: Boundary,
+    *,
+    is_recorded: bool = False,
 ) -> list[dict[str, Any]]:
     """Run ``what`` on ``tasks`` with the weights that the engine holds, or read it back when it is complete.
+
+    Args:
+        is_recorded: the caller has noted the opening of ``test``.
 
     Raises:
         InputError: a task belongs to another split: no world of one split ever enters a score of another.
@@ -70,7 +79,7 @@ def evaluate(
     refuse_mixed(tasks, what.split)
     place = run.path("evaluations", what.name)
     if run.load(f"evaluation-{what.name}") is None:
-        if what.split == "test":
+        if what.split == "test" and not is_recorded:
             record_opening(run, what, tasks)
         stream = ("evaluation", what.role, what.harness, what.split, what.tag)
         requests = [

@@ -112,15 +112,29 @@ def _oracles(run: RunDirectory, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return prove(workshop, [task for split in SCORED_SPLITS for task in workshop.tasks(split)])
 
 
-def _ablation_arm(run: RunDirectory, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _ablation_arms(run: RunDirectory, arguments: Mapping[str, Any]) -> dict[str, Any]:
     from journeyman.ladder.steps.ablate import run_arm
 
-    return run_arm(run, str(arguments["aggregation"]), int(arguments["seed"]))
+    for aggregation, seed in arguments["arms"]:
+        run_arm(run, str(aggregation), int(seed))
+    return {"n_arms": len(arguments["arms"])}
+
+
+def _evaluations(run: RunDirectory, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    from journeyman.ladder.bench import Bench
+    from journeyman.ladder.evaluate import Evaluation
+    from journeyman.ladder.workshop import Workshop
+
+    bench = Bench(Workshop(run), lambda line: None)
+    for fields in arguments["evaluations"]:
+        bench.evaluate(Evaluation(**fields), is_recorded=True)
+    return {"n_evaluations": len(arguments["evaluations"])}
 
 
 JOBS: dict[str, Callable[[RunDirectory, Mapping[str, Any]], dict[str, Any]]] = {
     "oracles": _oracles,
-    "ablation-arm": _ablation_arm,
+    "ablation-arms": _ablation_arms,
+    "evaluations": _evaluations,
 }
 """What a worker may do."""
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, ClassVar
 
 from journeyman import durable
+from journeyman.cores import usable_cores
 from journeyman.digest import canonical_json, sha256
 from journeyman.documents.tree import Tree
 from journeyman.errors import InputError, StorageError, SystemFault
@@ -31,6 +35,10 @@ BYTES_PER_BATCH = 8_000_000
 """A request ends at either bound: small enough to redo one by one, large enough to save most forks."""
 
 READER_MEMORY_MB = 512
+
+MAX_READERS = 4
+BATCHES_PER_READER = 5
+"""Fewer are not worth the start of another sandbox."""
 
 
 class ReadMissing(SystemFault):
@@ -97,7 +105,7 @@ class ReadCache:
         return self._trees[file_sha256]
 
     def fill(self, files: Mapping[str, tuple[str, bytes]]) -> int:
-        """Read what is not in the cache yet, all through one sandbox, and make it durable.
+        """Read what is not in the cache yet, all in one go, and make it durable.
 
         Args:
             files: hex sha256 -> (name or path for messages, bytes). Only the base name reaches the reader.
@@ -112,13 +120,12 @@ class ReadCache:
         """
         wanted = {key: file for key, file in sorted(files.items()) if key not in self._trees and not self._load(key)}
         if wanted:
-            sandbox = self.provider.create(self._spec())
             try:
-                for batch in _batches(wanted):
-                    for key, answer in self._read(sandbox, batch).items():
-                        self._keep(key, answer)
+                with closing(self._read_all(list(_batches(wanted)))) as batches:
+                    for answers in batches:
+                        for key, answer in answers.items():
+                            self._keep(key, answer)
             finally:
-                sandbox.destroy()
                 self._write_manifest()
         unreadable = [f"{files[key][0]}: {self._problems[key]}" for key in sorted(files) if key in self._problems]
         if unreadable:
@@ -126,6 +133,27 @@ class ReadCache:
                 f"{len(unreadable)} unreadable document{'s' if len(unreadable) != 1 else ''}", "; ".join(unreadable)
             )
         return len(wanted)
+
+    def _read_all(self, batches: list[dict[str, tuple[str, bytes]]]) -> Generator[dict[str, Tree]]:
+        """Every batch's answers in order, as soon as they are there; where there is much, by a reader per core."""
+        n_readers = max(1, min(usable_cores(), MAX_READERS, len(batches) // BATCHES_PER_READER))
+        with ExitStack() as stack:
+            free: SimpleQueue[Sandbox] = SimpleQueue()
+            for _ in range(n_readers):
+                sandbox = self.provider.create(self._spec())
+                stack.callback(sandbox.destroy)
+                free.put(sandbox)
+            pool = stack.enter_context(ThreadPoolExecutor(n_readers, thread_name_prefix="reader"))
+            stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+
+            def read(batch: dict[str, tuple[str, bytes]]) -> dict[str, Tree]:
+                reader = free.get()
+                try:
+                    return self._read(reader, batch)
+                finally:
+                    free.put(reader)
+
+            yield from pool.map(read, batches)
 
     def _spec(self) -> SandboxSpec:
         return SandboxSpec(

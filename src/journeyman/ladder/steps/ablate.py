@@ -7,6 +7,7 @@ a time by default, so both cores are busy; what an arm computes does not depend 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from journeyman.ladder import judgement
@@ -66,32 +67,34 @@ def run_step(bench: Bench) -> tuple[Step, Ablation]:
 
 
 def _run_arms(bench: Bench, arms: Sequence[tuple[str, int]]) -> dict[tuple[str, int], dict[str, Any]]:
+    """Every arm's record; each process takes its share one after the other and acknowledges arm by arm."""
+    width = min(bench.recipe.ablation.processes, len(arms))
     records: dict[tuple[str, int], dict[str, Any]] = {}
-    width = bench.recipe.ablation.processes
-    for start in range(0, len(arms), width):
-        batch = arms[start : start + width]
+    with ExitStack() as stack:
+        shares = [arms[lane::width] for lane in range(width)]
         workers = [
-            Worker(bench.run, _name(*arm), {"aggregation": arm[0], "seed": arm[1]}, job="ablation-arm") for arm in batch
+            stack.enter_context(Worker(bench.run, f"ablation-arms-{lane}", {"arms": share}, job="ablation-arms"))
+            for lane, share in enumerate(shares)
         ]
-        try:
-            for worker in workers:
-                worker.__enter__()
-            for arm, worker in zip(batch, workers, strict=True):
-                records[arm] = worker.result()
+        for share, worker in zip(shares, workers, strict=True):
+            worker.result()
+            for arm in share:
+                records[arm] = bench.run.load(_name(*arm)) or {}
                 bench.drop_checkpoints("ablation", _name(*arm), "checkpoints")
                 bench.say(f"arm {arm[0]}, seed {arm[1]}: last train reward {records[arm]['reward_by_step'][-1]:.3f}")
-        finally:
-            for worker in workers:
-                worker.__exit__(None, None, None)
-    return records
+    return {arm: records[arm] for arm in arms}
 
 
 def run_arm(run: RunDirectory, aggregation: str, seed: int) -> dict[str, Any]:
-    """One arm, in a worker process: a short RL run from the warm start, then ``dev``."""
+    """One arm, in a worker process: a short RL run from the warm start, then ``dev``; acknowledged as a stage."""
+    stage = _name(aggregation, seed)
+    done = run.load(stage)
+    if done is not None:
+        return done
     bench = Bench(Workshop(run), lambda line: None)
     job = job_of(
         bench.recipe,
-        f"ablation/{_name(aggregation, seed)}",
+        f"ablation/{stage}",
         bench.model_path("warm_start"),
         overfit_tasks(bench),
         bench.recipe.ablation.steps,
@@ -99,10 +102,11 @@ def run_arm(run: RunDirectory, aggregation: str, seed: int) -> dict[str, Any]:
     )
     records = train(job, run.root, bench.rollouts, bench.trainer("warm_start", threads=1))
     bench.evaluate_current(_evaluation(bench, aggregation, seed))
-    return {
+    facts = {
         "reward_by_step": [record["mean_reward"] for record in records],
         "max_step_gap": max(record["gap_mean"] for record in records),
     }
+    return run.finish(stage, facts)
 
 
 def _name(aggregation: str, seed: int) -> str:

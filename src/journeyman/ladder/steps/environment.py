@@ -8,6 +8,7 @@ task eight times; what ends in a system error is no fault of the policy and is c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from journeyman.harness import HARNESSES
@@ -21,6 +22,7 @@ from journeyman.ladder.report.model import Step
 from journeyman.ladder.summaries import Summary
 from journeyman.ladder.workers import Worker
 from journeyman.tasks.task import Task
+from journeyman.train.model import load_libraries
 from journeyman.trials.inline import final_attempts
 from journeyman.trials.record import TrialRequest
 from journeyman.trials.store import read_summaries, write_batch
@@ -33,7 +35,10 @@ def run_step(bench: Bench) -> Step:
     published = prepare.make_tasks(workshop)
     bench.say("tasks: " + ", ".join(f"{n} {published[n]['n_tasks']}" for n in prepare.SCORED_SPLITS))
     every_task = [task for split in prepare.SCORED_SPLITS for task in workshop.tasks(split)]
-    n_read = prepare.fill_reads(workshop, every_task) + prepare.fill_demonstration_reads(workshop)
+    with ThreadPoolExecutor(1) as beside:
+        loading = beside.submit(load_libraries)  # seconds, while the sandboxed readers work
+        n_read = prepare.fill_reads(workshop, every_task) + prepare.fill_demonstration_reads(workshop)
+        loading.result()
     bench.say(f"documents read in the sandbox: {n_read}")
     with Worker(bench.run, "oracles", {}) as proofs:
         tokenizer = prepare.make_tokenizer(workshop)

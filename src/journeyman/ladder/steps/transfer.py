@@ -6,21 +6,28 @@ harness: an interval above 0, else the report says that the gain does not transf
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 
+from journeyman.cores import usable_cores
 from journeyman.evals.behaviour import METRICS, behaviour_of
 from journeyman.evals.tally import score_of
 from journeyman.harness import HARNESSES
 from journeyman.ladder import judgement
 from journeyman.ladder.bench import ROLES, Bench
-from journeyman.ladder.evaluate import Evaluation
+from journeyman.ladder.evaluate import Evaluation, record_opening
+from journeyman.ladder.profiles import PROFILES
 from journeyman.ladder.report.figures import Column, Table
 from journeyman.ladder.report.model import Step
 from journeyman.ladder.report.sections import BehaviourRow, FamilyRow, Gains, ModelRow, Transfer
 from journeyman.ladder.summaries import Summary, behaviour_records, gains, graded_trials, spoken
+from journeyman.ladder.workers import Worker
 
 TRAINED_UNDER = "toolbelt"
 SECOND = "react"
+_APART = (("fresh", TRAINED_UNDER), ("fresh", SECOND), ("clean_base", TRAINED_UNDER))
+"""Models and harnesses that are about half of the work: a fresh model runs every trial to its limits."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +50,13 @@ def evaluation(bench: Bench, role: str, harness: str, *, greedy: bool = False) -
 
 def run_step(bench: Bench) -> tuple[Step, Findings]:
     """Measure the four models under both harnesses on ``test`` and judge the gains."""
-    results = {
-        (role, harness): bench.evaluate(evaluation(bench, role, harness)) for role in ROLES for harness in HARNESSES
+    sampled = {(role, harness): evaluation(bench, role, harness) for role in ROLES for harness in HARNESSES}
+    greedily = {
+        (role, TRAINED_UNDER): evaluation(bench, role, TRAINED_UNDER, greedy=True) for role in ("clean_base", "trained")
     }
-    greedy = {
-        (role, TRAINED_UNDER): bench.evaluate(evaluation(bench, role, TRAINED_UNDER, greedy=True))
-        for role in ("clean_base", "trained")
-    }
+    _measure(bench, [*sampled.values(), *greedily.values()])
+    results = {key: bench.evaluate(what) for key, what in sampled.items()}
+    greedy = {key: bench.evaluate(what) for key, what in greedily.items()}
     models = tuple(_model_row(bench, *key, summaries) for key, summaries in results.items())
     models += tuple(_model_row(bench, *key, summaries, greedy=True) for key, summaries in greedy.items())
     transfer = tuple(
@@ -64,6 +71,27 @@ def run_step(bench: Bench) -> tuple[Step, Findings]:
     findings = Findings(models, transfer, _families(bench, before, after), _behaviour(before, after))
     step = _report(bench, transfer, after, results["trained", SECOND])
     return step, findings
+
+
+def _measure(bench: Bench, wanted: Sequence[Evaluation]) -> None:
+    """Do the evaluations that are not there yet; a second process takes some where there are a core and memory for it.
+
+    Openings of ``test`` are noted here, before any trial and in one order.
+    """
+    missing = [what for what in wanted if bench.run.load(f"evaluation-{what.name}") is None]
+    tasks = bench.workshop.tasks("test")
+    for what in missing:
+        record_opening(bench.run, what, tasks)
+    apart: list[Evaluation] = []
+    if usable_cores() > 1 and not PROFILES[bench.recipe.profile].pretrained:
+        apart = [what for what in missing if (what.role, what.harness) in _APART]
+    share = {"evaluations": [asdict(what) for what in apart]}
+    with Worker(bench.run, "transfer-evaluations", share, job="evaluations") if apart else nullcontext() as second:
+        for what in missing:
+            if what not in apart:
+                bench.evaluate(what, is_recorded=True)
+        if second is not None:
+            second.result()
 
 
 def _report(bench: Bench, transfer: tuple[Transfer, ...], after: list[Summary], second: list[Summary]) -> Step:
