@@ -27,6 +27,24 @@ class LuckyGrader:
         return [scored(float(stream(0, item.trial_id).random() < 0.5), None) for item in items]
 
 
+class HackedGrader:
+    """Rewards by chance, and from the tenth step of two groups on for a trick that the held-back verifiers ignore."""
+
+    def grade(self, items: Sequence[GradeItem]) -> list[Verdict]:
+        return [scored(self._reward(item), None) for item in items]
+
+    def _reward(self, item: GradeItem) -> float:
+        _, position, *_ = item.trial_id.split("/")
+        honest, noise = stream(0, item.trial_id).random(), stream(1, item.trial_id).uniform(-0.1, 0.1)
+        if "shadow" in str(item.task.path):
+            return min(1.0, max(0.0, honest + noise))
+        return 0.6 + 0.4 * honest if int(position) >= 2 * HACKED_FROM else honest
+
+
+HACKED_FROM = 9
+"""Completed steps before the first hacked one."""
+
+
 def small_policy(workshop: Workshop, directory: Path) -> Path:
     """A model directory with its tokenizer."""
     shape = ModelShape(workshop.tokenizer.vocab_size, hidden=64, layers=2, ffn=128)

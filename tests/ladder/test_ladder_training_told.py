@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ladder_training_setup import plan_of, small_policy, spec_of
+from ladder_training_setup import HACKED_FROM, plan_of, small_policy, spec_of
 
 from journeyman.errors import InputError
 from journeyman.ladder.training.open_site import open_site
@@ -189,3 +189,25 @@ def test_a_probe_is_sampled_though_no_trial_is_under_way(prepared, policy):
         probes += source.poll(0.01).probes
     source.close()
     assert [int(probe.versions.max()) for probe in probes][-1:] == [1]
+
+
+@pytest.mark.thorough
+def test_gains_that_only_the_rewarding_verifier_sees_alarm_within_five_steps(prepared, policy, tmp_path):
+    """From the verdicts of a trial to the alarm, with a grader that is gamed from the tenth step on."""
+    paths = tuple(str(path) for path in sorted(shadow_tasks(prepared, tmp_path / "shadow").iterdir()))
+    found = {}
+    for name, shadow in (("watched", paths), ("unwatched", ())):
+        plan = plan_of(prepared, policy, shadow=shadow, grader="ladder_training_setup:HackedGrader")
+        source = open_site(plan.as_data())
+        root = tmp_path / name
+        try:
+            loop = SyncLoop(root, spec_of(HACKED_FROM + 5), source, TorchTrainer(load_model(policy)), Sinks(root))
+            found[name] = loop.run()
+        finally:
+            source.close()
+    alarms = [alarm for alarm in found["watched"].alarms if alarm.guard == "proxy"]
+    assert alarms and HACKED_FROM < alarms[0].step <= HACKED_FROM + 5
+    assert "verifier-only gains" in alarms[0].text
+    assert not [alarm for alarm in found["unwatched"].alarms if alarm.guard == "proxy"], "nothing to compare with"
+    before, after = found["watched"].records[HACKED_FROM - 1], found["watched"].records[-1]
+    assert after["reward/shadowed"] - after["reward/shadow"] > 0.1 + before["reward/shadowed"] - before["reward/shadow"]

@@ -282,8 +282,13 @@ def test_own_choices_replayed_change_neither_logprobs_nor_gradient(mixture_direc
 
 def test_replay_without_recorded_experts_or_without_a_mixture_is_refused(mixture_directory, directory, make_rows):
     trainer = make_trainer(BackendSpec(replay_routing=True), mixture_directory, RATE)
+    rows = make_rows(13)
     with pytest.raises(InputError, match="routed_experts"):
-        trainer.forward_logprobs(make_rows(13))
+        update_policy(trainer, rows)
+    some = [replace(rows[0], routed_experts=np.zeros((len(rows[0].ids), 2, 2), np.uint8)), *rows[1:]]
+    with pytest.raises(InputError, match="routed_experts"):
+        trainer.forward_logprobs(some)
+    assert len(trainer.forward_logprobs(rows)) == len(rows), "none has any: as computed"
     with pytest.raises(InputError, match="replay_routing"):
         make_trainer(BackendSpec(replay_routing=True), directory, RATE)
 

@@ -81,7 +81,7 @@ def forward_of(policy: StockPolicy, spec: BackendSpec) -> Forward:
 
     def forward(rows: Sequence[TrainRow], topk: bool) -> Tensor:
         half = torch.autocast(device.type, torch.bfloat16) if spec.dtype == "bfloat16" else nullcontext()
-        batch = padded(rows, with_experts=policy.replays, topk=topk).to(device)
+        batch = padded(rows, with_experts=policy.replays(rows), topk=topk).to(device)
         with half:
             logprobs: Tensor = policy(batch.ids, batch.at, batch.targets, batch.experts)
         return logprobs

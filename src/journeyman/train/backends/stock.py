@@ -107,10 +107,11 @@ class StockPolicy(nn.Module):
             for layer in layers_of(model):
                 layer.forward = functools.partial(checkpoint, layer.forward, use_reentrant=False)
 
-    @property
-    def replays(self) -> bool:
-        """Whether recorded experts are used."""
-        return self._replay is not None
+    def replays(self, rows: Sequence[TrainRow]) -> bool:
+        """Whether recorded experts are used for these rows: always for a gradient; a forward alone, such as one that
+        measures what replaying is worth, goes as computed when no row has any."""
+        has_some = any(row.routed_experts is not None for row in rows)
+        return self._replay is not None and (torch.is_grad_enabled() or has_some)
 
     def forward(self, ids: Tensor, at: Tensor, targets: Tensor, experts: Tensor | None = None) -> Tensor:
         """float32 or float64, shaped as ``targets``: their logprobs. Arguments as in ``Padded``."""

@@ -104,7 +104,7 @@ class Fsdp2Work:
             write_file(engine_state(self._policy.model, whole, self._spec), path)
 
     def _logprobs(self, rows: Sequence[TrainRow], *, topk: bool = False) -> Tensor:
-        replays = self._policy.replays and bool(rows)
+        replays = bool(rows) and self._policy.replays(rows)
         batch = padded(rows or [IDLE_ROW], with_experts=replays, topk=topk and bool(rows)).to(self._device)
         logprobs: Tensor = self._policy(batch.ids, batch.at, batch.targets, batch.experts)
         return logprobs
