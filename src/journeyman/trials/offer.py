@@ -14,8 +14,10 @@ from typing import Any
 
 from journeyman.errors import InputError
 from journeyman.seeds import key64
+from journeyman.tasks.counterparts import load_script
 from journeyman.tasks.task import Task
 from journeyman.tools.combined import CombinedTools
+from journeyman.tools.counterparts import AnsweringTools
 from journeyman.tools.fault_rules import FaultPlan, load_world_plans, plan_of
 from journeyman.tools.faults import FaultyTools
 from journeyman.tools.mcp.errors import McpConnectFailed
@@ -26,6 +28,9 @@ from journeyman.trials.record import TrialRequest
 
 APPS = Path("environment") / "apps_data"
 """Below a task: the state of mail, chat and calendar; a server's folder may hold a file of faults."""
+
+MAIL = "mail_send_mail"
+"""By this tool people of a script answer."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +100,11 @@ class Offer:
         return *given, *(plan for plan in own if any(map(plan.tool_names, tools)))
 
     def around(self, own: ToolSet, request: TrialRequest, attempt: int) -> ToolSet:
-        """The tools of one attempt: its harness's own and the servers', with faults around them.
+        """The tools of one attempt: its harness's own and the servers', with the people of the task's script who answer
+        mails, and faults around all of them.
 
         Raises:
-            InputError: see ``servers`` and ``plans``; two tools of one name, or a rule that matches none.
+            InputError: see ``servers``, ``plans``, ``load_script``; two tools of one name, or a rule that matches none.
             McpConnectFailed: a server cannot be reached.
         """
         servers = self.servers(request.task)
@@ -107,6 +113,9 @@ class Offer:
             if servers:
                 reached = McpTools(servers)
                 tools = _joined(own, reached)
+            script = load_script(request.task.path)
+            if script is not None:
+                tools = AnsweringTools(tools, script)
             plans = self.plans(request.task, list(tools.schemas))
             if not plans:
                 return tools
@@ -144,6 +153,9 @@ class Offer:
             if names is None:
                 names = _names(servers, own, self.mcp_where if self.mcp is not None else str(task.path))
                 known.append((servers, names))
+            if load_script(task.path) is not None and MAIL not in names:
+                problem = f"needs the tools of the mail server: people answer mails, and {harness} offers no {MAIL}"
+                raise InputError(str(task.path), problem, hint="take react or toolbelt")
             for plan in self.plans(task, names):
                 plan.check(names)
 
@@ -153,6 +165,8 @@ def facts_of(tools: ToolSet | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if isinstance(tools, FaultyTools):
         found["faults"] = [asdict(fault) for fault in tools.injected]
+        tools = tools.tools
+    if isinstance(tools, AnsweringTools):
         tools = tools.tools
     if isinstance(tools, CombinedTools):
         for part in tools.sets:

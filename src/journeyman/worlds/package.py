@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.digest import canonical_json, sha256, tree_sha256
+from journeyman.tasks import counterparts
 from journeyman.tasks.task_toml import SCHEMA_VERSION
 from journeyman.tasks.toml_text import to_toml
 from journeyman.worlds.office import Office
@@ -103,6 +104,8 @@ def write_task(
     rubric = rubric_of(bound.checks)
     if rubric is not None:
         own["tests/rubric.json"] = rubric
+    if bound.counterparts:
+        own[f"tests/{counterparts.FILE}"] = canonical_json(dict(bound.counterparts))
     for name, data in own.items():
         _write(directory / name, data)
     _link_tree(layer / "world", directory / "environment" / "world")
@@ -169,7 +172,13 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _link_tree(source: Path, target: Path) -> None:
-    target.mkdir(parents=True, exist_ok=True)
-    for path in sorted(source.rglob("*")):
-        if path.is_file():
-            _link(path, target / path.relative_to(source))
+    """Link every file below a directory. A world has hundreds and many tasks, so no path object is made for each."""
+    for folder, folders, names in os.walk(source):
+        folders.sort()
+        place = target / Path(folder).relative_to(source)
+        place.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            try:
+                os.link(f"{folder}/{name}", f"{place}/{name}")
+            except OSError:
+                _link(Path(folder, name), place / name)

@@ -89,6 +89,8 @@ class Bound:
         knobs: the difficulty it was bound with.
         secrets: texts beside the answer that must not stand in the instruction.
         notes: parameters for statistics and the structural signature.
+        counterparts: script of people who answer mails, see ``tasks.counterparts``; empty where nobody does. Such a
+            task delivers the journal that is kept of the talk.
     """
 
     template: str
@@ -110,6 +112,7 @@ class Bound:
     knobs: Knobs = field(default_factory=Knobs)
     secrets: tuple[str, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
+    counterparts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Template(Protocol):

@@ -14,6 +14,7 @@ from journeyman.errors import InputError
 from journeyman.harness.protocol import Loop
 from journeyman.sandbox.protocol import Provider, Sandbox
 from journeyman.tasks.artifacts import Artifacts
+from journeyman.tools.counterparts import journal_of
 from journeyman.tools.toolset import ToolSet
 from journeyman.trials.inline import Grader
 from journeyman.trials.limits import Limits
@@ -45,7 +46,7 @@ class Desk:
 
     def collect(self, ticket: Ticket) -> dict[str, bytes]:
         """Deliverables that lie elsewhere than in the sandbox's logs. Called after QUIESCE."""
-        return {}
+        return journal_of(self.tools)
 
 
 @dataclass(frozen=True)

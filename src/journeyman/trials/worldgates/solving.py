@@ -18,9 +18,12 @@ from typing import Any
 from journeyman.digest import sha256
 from journeyman.sandbox.protocol import AgentEnvironment, Mount, Provider, SandboxSpec
 from journeyman.tasks.artifacts import stays_inside
+from journeyman.tasks.counterparts import Script
+from journeyman.tools.counterparts import AnsweringTools, journal_of
 from journeyman.tools.hosts import WORKTOOLS_ENTRY
 from journeyman.tools.observations import ObservationCache
 from journeyman.tools.sandbox_tools import SandboxTools
+from journeyman.tools.toolset import ToolSet
 from journeyman.worlds.gates import Executed
 from journeyman.worlds.template import FOLDER, Bound, Lost, Solving, Template
 
@@ -30,6 +33,8 @@ MAX_COLLECTED_CHARS = 40_000_000
 
 _PACK = f"cd {FOLDER} 2>/dev/null && tar -cf - . | base64 -w0"
 _CLEAN = f"rm -rf {FOLDER}"
+_KEEP_APPS = "rm -rf /tmp/apps && cp -a /apps_data /tmp/apps"
+_RESTORE_APPS = "find /apps_data -mindepth 1 -delete; cp -a /tmp/apps/. /apps_data/"
 
 
 class WorldDesk:
@@ -88,18 +93,22 @@ class WorldDesk:
             SystemFault: the sandbox or the tools' program broke.
         """
         tools = SandboxTools(self._sandbox, reads=self._reads, files=self._files, serves_frames=True)
+        offered: ToolSet = tools
+        if bound.counterparts:
+            offered = AnsweringTools(tools, Script.of(bound.counterparts))
+            _plain_shell(tools, _KEEP_APPS)
         calls, problem = 0, ""
         solving = template.solve(bound.ask)
         try:
-            calls, problem = _drive(solving, tools)
-            files = _collected(tools) if not problem else {}
+            calls, problem = _drive(solving, offered)
+            files = {**_collected(tools), **journal_of(offered)} if not problem else {}
         finally:
             solving.close()
-            _plain_shell(tools, _CLEAN)
+            _plain_shell(tools, f"{_CLEAN}; {_RESTORE_APPS}" if bound.counterparts else _CLEAN)
         return Executed(files, calls, problem)
 
 
-def _drive(solving: Solving, tools: SandboxTools) -> tuple[int, str]:
+def _drive(solving: Solving, tools: ToolSet) -> tuple[int, str]:
     """Number of calls, and why it stopped before its end."""
     calls = 0
     try:

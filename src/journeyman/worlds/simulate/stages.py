@@ -13,6 +13,7 @@ from journeyman.worlds.simulate.market import simulate_market
 from journeyman.worlds.simulate.people import simulate_people
 from journeyman.worlds.simulate.records import simulate_records
 from journeyman.worlds.simulate.reporting import simulate_reporting
+from journeyman.worlds.simulate.rules import simulate_rules
 from journeyman.worlds.simulate.technical import simulate_technical
 
 STAGES: dict[str, Callable[[Draft], None]] = {
@@ -25,7 +26,7 @@ STAGES: dict[str, Callable[[Draft], None]] = {
     "market": simulate_market,
     "technical": simulate_technical,
     "records": simulate_records,
-    "technical": simulate_technical,
+    "rules": simulate_rules,
 }
 """Stage -> what it adds to a draft."""
 

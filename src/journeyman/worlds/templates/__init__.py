@@ -29,6 +29,8 @@ from journeyman.worlds.templates.consulting.mc6_interviews import MC6
 from journeyman.worlds.templates.consulting.mc7_refresh import MC7
 from journeyman.worlds.templates.consulting.mc8_survey import MC8
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
+from journeyman.worlds.templates.dialogue.td1_meeting import TD1
+from journeyman.worlds.templates.dialogue.td2_release import TD2
 from journeyman.worlds.templates.engineering.ml1_payments import ML1
 from journeyman.worlds.templates.engineering.ml2_load import ML2
 from journeyman.worlds.templates.instructions.if1_briefing import IF1
@@ -96,5 +98,7 @@ TEMPLATES: dict[str, Template] = {
     "ML2": ML2(),
     "IF2": IF2(),
     "IF1": IF1(),
+    "TD1": TD1(),
+    "TD2": TD2(),
 }
 """Id -> template, in the order in which a build takes them in turn."""
