@@ -1,16 +1,20 @@
 """IB6: working capital at completion from three trial balances, and the adjustment of the price against the peg.
 
 What makes it hard: liabilities are negative, two companies report in other currencies, subtotals stand among the
-accounts of the parent, and cash and taxes are no working capital although they stand next to it.
+accounts of the parent, and cash and taxes are no working capital although they stand next to it. Long variants build
+the peg from the month-end balances of every company, each month at its own rates.
 """
 
 from __future__ import annotations
 
+import csv
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from journeyman.worlds.content import Delimited
 from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.drafting import sheet, xlsx_bytes
 from journeyman.worlds.events.worksheets import WORKING_CAPITAL
@@ -29,6 +33,11 @@ ACCOUNTS = tuple(code for code, _ in WORKING_CAPITAL)
 ENTITIES = ("G", "S1", "S2")
 TOL = {"abs": 2.0, "rel": 1e-7}
 
+MONTHS = {1: (6, 9), 2: (34, 40)}
+"""Knob ``length`` -> least and most months of the peg; each is read from three files."""
+
+COMPANIES = ("Month", "Parent", "Subsidiary 1", "Subsidiary 2", "Rate 1", "Rate 2")
+
 Balances = Mapping[str, Mapping[str, float]]
 """Company -> account -> balance in its own currency, debit positive."""
 
@@ -46,13 +55,14 @@ class IB6:
         """See ``Template.bind``."""
         setting = office.setting
         last = setting.label(setting.months[-1])
-        count = rng.randrange(6, 12)
+        count = rng.randint(*MONTHS[min(knobs.length, 2)]) if knobs.length else rng.randrange(6, 12)
         months = [setting.label(month) for month in setting.months[-1 - count : -1]]
         balances = {
             entity: {code: _fact(office, f"balance:{entity}:{last}:{code}") for code in (*ACCOUNTS, "1000")}
             for entity in ENTITIES
         }
-        by_month = [
+        companies = [_of_month(office, month) for month in months] if knobs.length else []
+        by_month = [{"month": row["month"], "amount": converted(row)} for row in companies] or [
             {"month": m, "amount": sum(_fact(office, f"group_balance:{m}:{code}") for code in ACCOUNTS)} for m in months
         ]
         rates = dict.fromkeys(ENTITIES, 1.0) | {
@@ -65,9 +75,11 @@ class IB6:
         ask: dict[str, Any] = {
             "months": months, "last": last, "file": FILE, "currency": setting.currency,
             "currencies": dict(zip(ENTITIES, (setting.currency, *setting.foreign), strict=True)),
-            "balances": {entity: found[0].path for entity, found in papers.items()},
+            "balances": {entity: found[0].path for entity, found in papers.items()}, "is_long": bool(companies),
         }  # fmt: skip
         answer = {"completion": _rows(balances), "rates": rates, "months": by_month}
+        if companies:
+            answer["companies"] = companies
         planted = office.trap("T10", f"balance:G:{last}")
         subtotal = float(planted.right["current_assets"]) if planted else 0.0
         wide = _rows({e: {**own, "1300": own["1300"] + own["1000"]} for e, own in balances.items()})
@@ -75,10 +87,11 @@ class IB6:
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer), (FILE,),
             _wrong(office, balances, answer, subtotal, months),
-            trap_blind={**answer, "completion": wide, "rates": flat},
-            single={"completion": _rows(dict.fromkeys(ENTITIES, balances["G"])), "rates": flat, "months": []},
+            trap_blind={**answer, **_flat(companies), "completion": wide, "rates": flat},
+            single={"completion": _rows(dict.fromkeys(ENTITIES, balances["G"])), "rates": flat, "months": [],
+                    "companies": []},
             facts=tuple(f"balance:{e}:{last}:{code}" for e in ENTITIES for code in ACCOUNTS),
-            reads=(*ask["balances"].values(), office.of_kind("working_capital")[0].path),
+            reads=(*ask["balances"].values(), *_papers(office, months, bool(companies))),
             traps=("T10",) if planted else (), unordered=(), knobs=knobs, notes={"months": count},
         )  # fmt: skip
 
@@ -94,24 +107,75 @@ class IB6:
             lines = {str(row[0]): row[4] for row in rows.values() if row and len(row) > 4 and row[0]}
             balances[entity] = {code: float(lines[code]) for code in ACCOUNTS}
         listed = records((yield from sheet_rows((yield from one_file("*exchange*rates*.xlsx")))), "Pair")
-        rates = {"G": 1.0}
-        for entity in ENTITIES[1:]:
-            pair = f"{ask['currencies'][entity]}/{ask['currency']}"
-            rates[entity] = next(
-                (
-                    row["Rate"]
-                    for row in listed
-                    if (row["Pair"], row["Kind"], row["Month end"][:7]) == (pair, "closing", ask["last"])
-                ),
-                0.0,
+        known = {(row["Pair"], row["Month end"][:7]): row["Rate"] for row in listed if row["Kind"] == "closing"}
+        rates = {"G": 1.0} | {entity: _known_rate(known, ask, entity, ask["last"]) for entity in ENTITIES[1:]}
+        answer: Answer = {"completion": _rows(balances), "rates": rates}
+        if ask["is_long"]:
+            answer["companies"] = yield from _read_months(known, ask)
+            answer["months"] = [{"month": row["month"], "amount": converted(row)} for row in answer["companies"]]
+        else:
+            table = records(
+                (yield from sheet_rows((yield from one_file("*working*capital*.xlsx", "deals")))), "Account"
             )
-            if not rates[entity]:
-                raise Lost(f"no rate of {pair}")
-        table = records((yield from sheet_rows((yield from one_file("*working*capital*.xlsx", "deals")))), "Account")
-        months = [{"month": month, "amount": sum(row[month] for row in table)} for month in ask["months"]]
-        answer = {"completion": _rows(balances), "rates": rates, "months": months}
+            answer["months"] = [{"month": month, "amount": sum(row[month] for row in table)} for month in ask["months"]]
         yield from reading.deliver_workbook(FILE, layout(answer))
         yield from reading.tab(f"/artifacts/{FILE}", 1)
+
+
+def _known_rate(known: Mapping[tuple[str, str], float], ask: Mapping[str, Any], entity: str, month: str) -> float:
+    pair = f"{ask['currencies'][entity]}/{ask['currency']}"
+    if not known.get((pair, month)):
+        raise Lost(f"no rate of {pair} at the end of {month}")
+    return float(known[pair, month])
+
+
+def _read_months(known: Mapping[tuple[str, str], float], ask: Mapping[str, Any]) -> reading.Reading:
+    """Working capital of every company at every month end, from a file each, and the rates of the month."""
+    listed = yield from reading.list_files("*month*end*.csv", "finance/monthly")
+    found = []
+    for month in ask["months"]:
+        row: dict[str, Any] = {"month": month}
+        for entity in ENTITIES:
+            name = re.compile(rf"[_\W]{entity}[_\W]{month}\.csv$", re.IGNORECASE)
+            path = next((one for one in listed if name.search(one)), "")
+            if not path:
+                raise Lost(f"no balances of {entity} at the end of {month}")
+            lines = csv.DictReader((yield from reading.plain_text(path)).splitlines())
+            row[entity] = sum(int(line["balance"]) for line in lines if line["account"] in ACCOUNTS)
+        row |= {f"rate_{e}": _known_rate(known, ask, e, month) for e in ENTITIES[1:]}
+        found.append(row)
+    return found
+
+
+def converted(row: Mapping[str, Any]) -> float:
+    """Working capital of the group in a month."""
+    return float(row["G"] + sum(row[entity] * row[f"rate_{entity}"] for entity in ENTITIES[1:]))
+
+
+def _of_month(office: Office, month: str) -> dict[str, Any]:
+    """What the files of a month end say, and its closing rates."""
+    row: dict[str, Any] = {"month": month}
+    for entity in ENTITIES:
+        papers = office.of_kind("month_end", f"{entity}:{month}")
+        if len(papers) != 1 or not isinstance(papers[0].content, Delimited):
+            raise Unbindable(f"{len(papers)} balances of {entity} at the end of {month}")
+        row[entity] = sum(int(line[2]) for line in papers[0].content.rows[1:] if line[0] in ACCOUNTS)
+    for entity, currency in zip(ENTITIES[1:], office.setting.foreign, strict=True):
+        row[f"rate_{entity}"] = _rate(office, f"{currency}/{office.setting.currency}", month)
+    return row
+
+
+def _papers(office: Office, months: Sequence[str], is_long: bool) -> list[str]:
+    if not is_long:
+        return [office.of_kind("working_capital")[0].path]
+    return [office.of_kind("month_end", f"{entity}:{month}")[0].path for month in months for entity in ENTITIES]
+
+
+def _flat(companies: Sequence[Mapping[str, Any]]) -> Answer:
+    """Months that nobody converted."""
+    rows = [{**row, **{f"rate_{entity}": 1.0 for entity in ENTITIES[1:]}} for row in companies]
+    months = [{"month": row["month"], "amount": converted(row)} for row in rows]
+    return {"companies": rows, "months": months} if rows else {}
 
 
 def _fact(office: Office, fact: str) -> float:
@@ -154,7 +218,7 @@ def _wrong(
     versions: dict[str, tuple[Answer, str]] = {
         "liabilities added": ({**answer, "completion": positive}, "every cell"),
         "swapped-entity": ({**answer, "completion": swapped}, "every cell"),
-        "not converted": ({**answer, "rates": flat}, "every cell"),
+        "not converted": ({**answer, **_flat(answer.get("companies", ())), "rates": flat}, "every cell"),
         "divided by the rate": ({**answer, "rates": divided}, "every cell"),
         "stale-version": ({**answer, "months": early, "completion": _rows({**balances, "S1": own})}, "every cell"),
         "T10:subtotal counted": ({**answer, "completion": doubled}, "every cell"),
@@ -204,6 +268,23 @@ def _checks(answer: Answer) -> tuple[Check, ...]:
         Check("results", "xlsx.cells", {"file": FILE, "cells": results, "tol": TOL}, weight=0.3, trap_ids=("T10",)),
         Check("follows", "xlsx.follows", {"file": FILE, "trials": [{"set": moved, "expect": expect}], "tol": TOL},
               weight=0.1),
+        *(_company_checks(answer["companies"]) if "companies" in answer else ()),
+    )  # fmt: skip
+
+
+def _company_checks(companies: Sequence[Mapping[str, Any]]) -> tuple[Check, ...]:
+    """What the peg is built from: every company in every month, and the rates."""
+    amounts, rates = ([{"name": one, "tol": tol} for one in names] for names, tol in (
+        (COMPANIES[1:4], TOL), (COMPANIES[4:], {"rel": 1e-6})
+    ))  # fmt: skip
+    base: dict[str, Any] = {"file": FILE, "sheet": "Companies"}
+    return (
+        Check("companies", "table", {**base, "columns": [{"name": "Month"}, *amounts],
+              "rows": [[row["month"], *(row[e] for e in ENTITIES)] for row in companies]}, weight=0.05,
+              stage="intermediate"),
+        Check("monthly rates", "table", {**base, "columns": [{"name": "Month"}, *rates],
+              "rows": [[row["month"], *(row[f"rate_{e}"] for e in ENTITIES[1:])] for row in companies]}, weight=0.05,
+              stage="intermediate"),
     )  # fmt: skip
 
 
@@ -235,9 +316,11 @@ def layout(answer: Answer, form: str = "plain") -> list[dict[str, Any]]:
     if is_typed:
         results = list(totals(answer).values())
     lines = zip(("Peg", "Completion", "Adjustment"), results, strict=True)
+    own = [[row.get(key) for key in ("month", *ENTITIES, "rate_S1", "rate_S2")] for row in answer.get("companies", ())]
     return [
         sheet(COMPLETION, ["Account", "Parent", "Subsidiary 1", "Subsidiary 2", "Group"], accounts),
         sheet(PEG, ["Month", "Working capital"], [*months, *map(list, lines)]),
+        *([sheet("Companies", COMPANIES, own)] if "companies" in answer else []),
     ]
 
 
@@ -249,15 +332,22 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
     ))  # fmt: skip
     paths, months, money = ask["balances"], ask["months"], ask["currencies"]
     count = len(months)
+    source, third = "from the monthly balances of the group in deals", ""
+    if ask["is_long"]:
+        source = "from the balances of the three companies in finance/monthly at the closing rates of each month"
+        third = f"""- `Companies`: one row per month of the peg: `Month`; `Parent`, `Subsidiary 1`, `Subsidiary 2`
+  (working capital, in the company's own currency); `Rate 1`, `Rate 2` ({ask["currency"]} for one unit of the
+  subsidiary's currency at the end of the month)
+"""
     return f"""{opener}
 
 Working capital is, as the draft purchase agreement defines it, trade receivables, inventories and prepaid expenses less
 trade payables, accrued expenses and deferred income (accounts {", ".join(ACCOUNTS)}), and nothing else. The peg is its
-average over the {count} month ends from {months[0]} to {months[-1]}, from the monthly balances of the group in deals.
+average over the {count} month ends from {months[0]} to {months[-1]}, {source}.
 Completion is taken to be the end of {ask["last"]}, from the trial balances of the parent ({paths["G"]}), subsidiary 1
 ({paths["S1"]}, {money["S1"]}) and subsidiary 2 ({paths["S2"]}, {money["S2"]}), at the closing rates of that month.
 
-Save `artifacts/{FILE}` with two sheets, headers in row 1, debit balances positive and credit balances negative:
+Save `artifacts/{FILE}` with these sheets, headers in row 1, debit balances positive and credit balances negative:
 
 - `{COMPLETION}`: columns A to E `Account`, `Parent`, `Subsidiary 1`, `Subsidiary 2`, `Group`; rows 2 to 7 are the
   accounts in the order above, each company in its own currency, `Group` in {ask["currency"]} by a formula with the
@@ -265,4 +355,4 @@ Save `artifacts/{FILE}` with two sheets, headers in row 1, debit balances positi
 - `{PEG}`: columns A and B `Month`, `Working capital`; rows 2 to {count + 1} the months (such as {months[0]}) with the
   group's working capital; then rows `Peg`, `Completion`, `Adjustment` (completion less peg), as formulas. Nothing is
   rounded.
-"""
+{third}"""

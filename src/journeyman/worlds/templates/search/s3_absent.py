@@ -1,7 +1,8 @@
 """S3: what the record holds and what it does not, and whom to ask where it is silent.
 
 What makes it hard: for what was not recorded there is a figure of the year before, or a rumour, close at hand. A guess
-makes the whole answer worthless.
+makes the whole answer worthless. Long variants also ask who approved payments, which their vouchers say one by one;
+some were never approved.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.drafting import json_bytes
+from journeyman.worlds.events.records import UNSIGNED
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, ToolCall, Unbindable, Wrong
 from journeyman.worlds.templates import reading
 from journeyman.worlds.verify import Check
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 FILE = "findings.json"
 ABSENT = "not in the record"
+APPROVER = "approver of payment "
+
+PAYMENTS = {1: (16, 28), 2: (100, 125)}
+"""Knob ``length`` -> least and most payments that are asked about as well."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class S3:
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
-        planted = [one for one in office.planted if one.trap == "T11"]
+        planted = [one for one in office.planted if one.trap == "T11" and one.site.startswith("absent:")]
         if len(planted) < 2:
             raise Unbindable("nothing is known to be missing")
         figures = _key_figures(office)
@@ -55,6 +61,8 @@ class S3:
         chosen = [*rng.sample(absent, rng.randint(2, len(absent))), *rng.sample(present, rng.randint(1, len(present)))]
         chosen += rng.sample(figures, min(len(figures), 2 + knobs.fan_out))
         rng.shuffle(chosen)
+        if knobs.length:
+            chosen += _payments(office, rng, PAYMENTS[min(knobs.length, 2)])
         ask = {"items": [{"topic": one["topic"], "period": one["period"]} for one in chosen], "file": FILE}
         answer = {"items": [{"no": i, "value": one["value"], "whom": one["whom"]} for i, one in enumerate(chosen, 1)]}
         answer |= {"citations": [_cited(one) for one in chosen]}
@@ -77,6 +85,8 @@ class S3:
     def solve(self, ask: Mapping[str, Any]) -> Solving:
         """See ``Template.solve``."""
         books = yield from reading.list_files("*kpi*workbook*.xlsx")
+        is_long = any(number_of(item["topic"]) for item in ask["items"])
+        vouchers = (yield from reading.list_files("*voucher*.txt", "procurement")) if is_long else []
         if len(books) != 1:
             raise Lost(f"{len(books)} workbooks of key figures")
         table = yield from key_figures(books[0])
@@ -88,12 +98,53 @@ class S3:
                 items.append({"no": number, "value": value, "whom": ""})
                 cited.append({"file": books[0], "place": place})
                 continue
+            if payment := number_of(item["topic"]):
+                found = yield from _approval(vouchers, payment)
+                items.append({"no": number, "value": found[0], "whom": found[1]})
+                cited.append({"file": found[2], "place": found[3]})
+                continue
             topic = next((m["topic_id"] for m in messages if item["topic"] in m["text"]), None)
             thread = [m for m in messages if m["topic_id"] == topic]
             found = _said(thread, item["period"])
             items.append({"no": number, "value": found[0], "whom": found[1]})
             cited.append({"file": "chat", "place": found[2]})
         yield from reading.deliver_text(FILE, json_bytes({"items": items, "citations": cited}))
+
+
+def number_of(topic: str) -> str:
+    """The payment whose approver is asked for; empty for other topics."""
+    return topic.removeprefix(APPROVER) if topic.startswith(APPROVER) else ""
+
+
+def _payments(office: Office, rng: random.Random, bounds: tuple[int, int]) -> list[dict[str, Any]]:
+    rows = office.truth.rows(
+        "SELECT v.spend_id AS no, v.approver, v.requester, s.date FROM voucher v JOIN spend s ON s.id = v.spend_id"
+        " ORDER BY v.spend_id"
+    )
+    count = rng.randint(*bounds)
+    if len(rows) < count:
+        raise Unbindable("too few payments")
+    return [
+        {"topic": f"{APPROVER}{row['no']}", "period": row["date"][:7], "value": row["approver"] or ABSENT,
+         "whom": "" if row["approver"] else row["requester"], "where": office.where(f"voucher:{row['no']}:approver"),
+         "careless": ABSENT if row["approver"] else row["requester"]}
+        for row in sorted(rng.sample(rows, count), key=lambda one: str(one["no"]))
+    ]  # fmt: skip
+
+
+def _approval(vouchers: Sequence[str], payment: str) -> reading.Reading:
+    """Approver, whom to ask where there is none, path and line of a voucher."""
+    path = next((one for one in vouchers if one.lower().endswith(f"{payment.lower()}.txt")), "")
+    if not path:
+        raise Lost(f"no voucher of {payment}")
+    lines = (yield from reading.plain_text(path)).splitlines()
+    at = next((number for number, line in enumerate(lines, 1) if line.startswith("Approved by:")), 0)
+    if not at:
+        raise Lost(f"{path} does not say who approved")
+    name = lines[at - 1].partition(":")[2].partition(",")[0].strip()
+    if name != UNSIGNED:
+        return name, "", path, f"line:{at}"
+    return ABSENT, reading.words_between("\n".join(lines), "Requested by:"), path, f"line:{at}"
 
 
 def key_figures(path: str) -> reading.Reading:
@@ -191,6 +242,7 @@ def _checks(chosen: Sequence[Mapping[str, Any]]) -> tuple[Check, ...]:
             **{f"items.{i}.value": chosen[i]["value"] for i in present},
             **{f"items.{i}.no": i + 1 for i in range(len(chosen))},
         }}, weight=0.8, trap_ids=("T11",)),
+        *_halves(chosen),
         Check("one answer each", "members", {
             "file": FILE, "path": "items", "member": "no", "items": [str(i) for i in range(1, len(chosen) + 1)],
         }, weight=0.05, stage="intermediate"),
@@ -199,17 +251,41 @@ def _checks(chosen: Sequence[Mapping[str, Any]]) -> tuple[Check, ...]:
     )  # fmt: skip
 
 
+def _halves(chosen: Sequence[Mapping[str, Any]]) -> Iterator[Check]:
+    """Payments in two parts, so that who lost one part is told of the other."""
+    asked = [i for i, one in enumerate(chosen) if number_of(one["topic"])]
+    for name, part in (("first", asked[: len(asked) // 2]), ("second", asked[len(asked) // 2 :])):
+        if part:
+            said = {f"items.{i}.value": {"absent": True} if chosen[i]["value"] == ABSENT else chosen[i]["value"]
+                    for i in part}  # fmt: skip
+            yield Check(f"payments, {name} half", "json.fields", {"file": FILE, "fields": said}, weight=0.05,
+                        stage="intermediate")  # fmt: skip
+
+
 def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> str:
     opener = rng.choice((
         f"Somebody preparing a talk about {office.setting.company} wants figures, and wants none that nobody recorded.",
         f"Please find out for the annual review of {office.setting.company} which of these figures exist.",
         f"An auditor asks {office.setting.company} for figures. Some of them may never have been recorded.",
     ))  # fmt: skip
-    lines = "\n".join(f"{i}. {one['topic']}, {one['period']}" for i, one in enumerate(ask["items"], 1))
+    lines = "\n".join(
+        f"{i}. {one['topic']}, {one['period']}" for i, one in enumerate(ask["items"], 1) if not number_of(one["topic"])
+    )
+    asked = [number_of(one["topic"]) for one in ask["items"] if number_of(one["topic"])]
+    more = whom = ""
+    if asked:
+        first, last = len(ask["items"]) - len(asked) + 1, len(ask["items"])
+        more = f"""
+Further, as items {first} to {last} in this order, who approved these payments, by their vouchers in
+procurement/vouchers: {", ".join(asked)}.
+"""
+        whom = """ For a voucher, `place` is
+  the line that says who approved, as `line:12`; the value is a full name, and where nobody approved, `whom` is who
+  requested the payment."""
     return f"""{opener}
 
 {lines}
-
+{more}
 Search files, chats and mails; key figures count as the newest workbook has them. What was not recorded is answered with
 `{ABSENT}`: an estimate, another period's figure or a rumour makes the whole answer worthless.
 
@@ -219,5 +295,5 @@ Save `artifacts/{FILE}`, a JSON object with
   (where it is not in the record, the full name of the person who may know according to those who looked; otherwise
   empty)
 - `citations`: one object with `file` and `place` for each item: the path and the cell (`Sheet!B4`) of a workbook; for a
-  chat message file `chat` and its message_id. For what is not in the record, cite the message that says so.
+  chat message file `chat` and its message_id. For what is not in the record, cite the message that says so.{whom}
 """
