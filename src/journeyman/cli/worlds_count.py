@@ -29,7 +29,12 @@ def count_verb(seed: int, count: int, tasks: int, split: str, first: int, last: 
 
     only = range(first, (count - 1 if last is None else last) + 1)
     found = count_tasks(
-        seed, count, tasks, split=split, only=only, progress=lambda done, total, what: progress(f"{done}/{total} {what}")
+        seed,
+        count,
+        tasks,
+        split=split,
+        only=only,
+        progress=lambda done, total, what: progress(f"{done}/{total} {what}"),
     )
     if as_json:
         print_json(found.as_json())

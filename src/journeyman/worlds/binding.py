@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 6
 """Draws of one template for one place before the next template is tried."""
 
-HELD_OUT_TURNS = 7
+HELD_OUT_TURNS = 9
 """Turns of a family that only ``test`` has for one of any other: a seventh of the worlds has to hold enough of them."""
 
 

@@ -39,7 +39,8 @@ def _below_one(name: str, case: str, evidence: Evidence) -> Iterator[str]:
 def unreadable(subject: Subject) -> Iterator[str]:
     """Facts that are rendered nowhere, files that are not there, traps that nobody can discover."""
     office, bound = subject.office, subject.bound
-    shown = {rendering.fact_id for rendering in office.renderings}
+    wanted = set(bound.facts)
+    shown = {rendering.fact_id for rendering in office.renderings if rendering.fact_id in wanted}
     for fact in bound.facts:
         if fact not in shown:
             yield f"fact {fact} can be read nowhere"

@@ -22,8 +22,9 @@ def judge(subject: Subject, evidence: Evidence) -> Iterator[str]:
         if is_number(value) and value != value:
             yield f"{'.'.join(map(str, path))} is not a number"
     surfaces: dict[str, set[str]] = defaultdict(set)
+    facts = set(bound.facts)
     for rendering in subject.office.renderings:
-        if rendering.fact_id in bound.facts:
+        if rendering.fact_id in facts:
             surfaces[rendering.fact_id].add("".join(c for c in normal(rendering.surface) if c.isalnum()))
     for fact, found in surfaces.items():
         words = {one for one in found if not any(c.isdigit() for c in one)}

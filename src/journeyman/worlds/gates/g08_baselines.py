@@ -12,9 +12,11 @@ CEILING = 0.3
 
 def cases(subject: Subject) -> Iterator[Case]:
     """Both baselines; the first is the ladder's naive solver."""
-    yield Case("naive", subject.write(first_number(subject.bound, subject.texts)))
-    newest = sorted(subject.texts.by_path, reverse=True)
-    yield Case("G8:newest file", subject.write(newest_file(subject.bound, subject.texts, newest)))
+    bound, texts = subject.bound, subject.texts
+    ranked = texts.ranked(bound.instruction)
+    yield Case("naive", subject.write(first_number(bound, texts, ranked)))
+    newest = sorted(texts.by_path, reverse=True)
+    yield Case("G8:newest file", subject.write(newest_file(bound, texts, ranked, newest)))
 
 
 def judge(subject: Subject, evidence: Evidence) -> Iterator[str]:

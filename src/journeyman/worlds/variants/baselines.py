@@ -29,11 +29,13 @@ class Texts:
         by_path: path -> text.
         counts: path -> how often each word occurs.
         spread: word -> number of files that have it.
+        lengths: path -> number of words.
     """
 
     by_path: Mapping[str, str]
     counts: Mapping[str, Counter[str]]
     spread: Counter[str]
+    lengths: Mapping[str, int]
 
     @classmethod
     def of(cls, by_path: Mapping[str, str]) -> Texts:
@@ -42,21 +44,19 @@ class Texts:
         spread: Counter[str] = Counter()
         for found in counts.values():
             spread.update(found.keys())
-        return cls(by_path, counts, spread)
+        return cls(by_path, counts, spread, {path: found.total() for path, found in counts.items()})
 
     def ranked(self, query: str) -> list[str]:
         """Paths by BM25, best first, ties by path."""
         total = len(self.counts) or 1
-        mean = sum(sum(found.values()) for found in self.counts.values()) / total or 1.0
-        scores = {}
-        for path, found in self.counts.items():
-            length = sum(found.values())
-            score = 0.0
-            for word in set(words(query)):
+        mean = sum(self.lengths.values()) / total or 1.0
+        scores = dict.fromkeys(self.counts, 0.0)
+        for word in sorted(set(words(query)) & self.spread.keys()):
+            rarity = math.log(1 + (total - self.spread[word] + 0.5) / (self.spread[word] + 0.5))
+            for path, found in self.counts.items():
                 if word in found:
-                    rarity = math.log(1 + (total - self.spread[word] + 0.5) / (self.spread[word] + 0.5))
-                    score += rarity * found[word] * (K1 + 1) / (found[word] + K1 * (1 - B + B * length / mean))
-            scores[path] = score
+                    full = K1 * (1 - B + B * self.lengths[path] / mean)
+                    scores[path] += rarity * found[word] * (K1 + 1) / (found[word] + full)
         return sorted(scores, key=lambda path: (-scores[path], path))
 
 
@@ -77,17 +77,20 @@ def numbers(text: str, limit: int = 400) -> list[float]:
     return found
 
 
-def first_number(bound: Bound, texts: Texts) -> Answer:
-    """The right shape, every number the first one of the file that BM25 likes best, every word its own key."""
-    best = texts.ranked(bound.instruction)[:1]
+def first_number(bound: Bound, texts: Texts, ranked: Sequence[str]) -> Answer:
+    """The right shape, every number the first one of the file that BM25 likes best, every word its own key.
+
+    Args:
+        ranked: paths by how well they fit the instruction, best first.
+    """
+    best = ranked[:1]
     found = numbers(texts.by_path[best[0]]) if best else []
     return filled(bound.answer, found[:1] or [0.0], bound.ask)
 
 
-def newest_file(bound: Bound, texts: Texts, newest: Sequence[str]) -> Answer:
+def newest_file(bound: Bound, texts: Texts, ranked: Sequence[str], newest: Sequence[str]) -> Answer:
     """The right shape, numbers in the order of the newest file that the search finds at all."""
-    ranked = texts.ranked(bound.instruction)[:10]
-    best = next((path for path in newest if path in ranked), ranked[0] if ranked else "")
+    best = next((path for path in newest if path in ranked[:10]), ranked[0] if ranked else "")
     return filled(bound.answer, numbers(texts.by_path.get(best, "")) or [0.0], bound.ask)
 
 
