@@ -7,6 +7,7 @@ from datetime import timedelta
 from journeyman.worlds.content import Block, Book, Cell, Heading, Paragraph, Prose, Table
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.tables import sheet_of
+from journeyman.worlds.plan import Planted
 from journeyman.worlds.simulate.figures import figures_at
 from journeyman.worlds.truth.store import Row
 
@@ -151,6 +152,15 @@ def claims_listed(draft: Draft, event: Row) -> None:
         rows.append(row)
         lines.append((row["id"], subject, row["warranty"], currency, Cell(row["amount"], style="int", fact=fact)))
     draft.truth.add("claim", rows, event=event["id"], at=event["date"])
+    if "T3" in draft.notes.get("traps", ()):
+        month = setting.label(setting.months[-1])
+        draft.plan.planted += [
+            Planted("T3", f"claim:{row['id']}", (f"claim:{row['id']}:amount",
+                    f"fx:{row['currency']}/{setting.currency}:{month}:close"), {"currency": setting.currency},
+                    {"currency": row["currency"]})
+            for row in rows
+            if row["currency"] != setting.currency
+        ]  # fmt: skip
     sheet = sheet_of(
         "Claims",
         ("No", "Subject", "Warranty", "Currency", "Amount"),

@@ -20,7 +20,17 @@ NUM_CONTRACTS = 3
 def apply(draft: Draft, rng: Random) -> list[Planted]:
     """Unsigned amendments newer than the signed ones, an unsigned offer, an old personnel export called final."""
     planted = [_amendment(draft, rng, contract) for contract in _amended(draft, rng)]
-    return [*planted, _offer(draft, rng), _personnel(draft, rng), *_control(draft, rng)]
+    return [*planted, _offer(draft, rng), _personnel(draft, rng), *_control(draft, rng), _covenant(draft)]
+
+
+def _covenant(draft: Draft) -> Planted:
+    """The facilities agreement still states the level of leverage that an amendment has replaced."""
+    before, after = (
+        float(draft.truth.value("SELECT threshold FROM covenant WHERE id = :i", i=row["id"]))
+        for row in draft.truth.rows("SELECT id FROM covenant WHERE name = 'leverage' ORDER BY known_from, id")
+    )
+    return Planted("T1", "covenant:leverage", ("covenant:leverage:amended",), {"level": before}, {"level": after},
+                   ("covenant:leverage",))  # fmt: skip
 
 
 def _amended(draft: Draft, rng: Random) -> list[dict[str, object]]:

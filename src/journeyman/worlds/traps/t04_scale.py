@@ -27,7 +27,15 @@ def apply(draft: Draft, rng: Random) -> list[Planted]:
                     {"amount": row["amount"]},
                 )
             )
-    return planted
+    return [*planted, _report(draft)]
+
+
+def _report(draft: Draft) -> Planted:
+    """Reports count revenue in thousands; slides and summaries of the same lines are asked for in millions."""
+    year = draft.setting.years[-1]
+    names = draft.setting.trade["lines"]
+    facts = tuple(f"revenue_line:{number}:FY{year}" for number in range(1, len(names) + 1))
+    return Planted("T4", f"revenue_line:FY{year}", facts, {"scale": 1000}, {"scale": 1_000_000})
 
 
 T4 = Operator("T4", "scale mix", "truth", apply)

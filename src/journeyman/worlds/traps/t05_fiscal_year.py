@@ -31,7 +31,16 @@ def apply(draft: Draft, rng: Random) -> list[Planted]:
                 (f"peer:{peer['id']}:revenue",),
             )
         )
-    return planted
+    return [*planted, _quarters(draft)]
+
+
+def _quarters(draft: Draft) -> Planted:
+    """The last four quarters of a test date are not the last fiscal year."""
+    setting = draft.setting
+    year, last = setting.years[-1], setting.years[-1] + 1
+    facts = tuple(f"income:group:{q}:ebitda" for q in (f"Q3 FY{year}", f"Q4 FY{year}", f"Q1 FY{last}", f"Q2 FY{last}"))
+    return Planted("T5", f"quarters:FY{last}", facts, {"period": f"FY{year}"}, {"period": f"Q2 FY{last}"},
+                   (f"income:group:FY{year}:ebitda",))  # fmt: skip
 
 
 T5 = Operator("T5", "fiscal and calendar year", "truth", apply)

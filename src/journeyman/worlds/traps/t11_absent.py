@@ -64,7 +64,20 @@ def apply(draft: Draft, rng: Random) -> list[Planted]:
                 (f"absent:{number}:earlier",),
             )
         )
-    return planted
+    return [*planted, *_unanswered(draft)]
+
+
+def _unanswered(draft: Draft) -> list[Planted]:
+    """Strata of the survey from which nobody answered; the note on the method forbids to estimate their score."""
+    rows = draft.truth.rows(
+        "SELECT id, segment FROM stratum WHERE segment NOT IN"
+        " (SELECT segment FROM survey_response WHERE valid_to IS NULL) ORDER BY id"
+    )
+    return [
+        Planted("T11", f"survey:{row['segment']}", (f"stratum:{row['id']}:population",), {"score": 0},
+                {"score": "left out"})
+        for row in rows
+    ]  # fmt: skip
 
 
 T11 = Operator("T11", "missing datum", "plan", apply)

@@ -50,7 +50,7 @@ class IB7:
     id: str = "IB7"
     domain: str = "banking"
     title: str = "compliance certificate under a facilities agreement"
-    traps: tuple[str, ...] = ("T9",)
+    traps: tuple[str, ...] = ("T1", "T5", "T9")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -85,7 +85,11 @@ class IB7:
         old = {**places, "leverage": (agreement[0], agreement[1])}
         ask = {"quarters": quarters, "test": test, "currency": setting.currency, "file": FILE}
         blind = certified(table_says, year, stale, old)
-        wrong = _wrong(answer, parts, income, year, required, stale, places, old, table_says if planted else None)
+        found = {"stale-version": ("T1", "covenant:leverage"), "fiscal year for four quarters": ("T5", "quarters:")}
+        traps = {name: trap for name, (trap, site) in found.items() if office.trap(trap, site)}
+        wrong = _wrong(
+            answer, parts, income, year, required, stale, places, old, table_says if planted else None, traps
+        )
         hops = [[{"path": one.path, "locator": one.locator} for one in office.where(fact)] for fact in facts.values()]
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer, hops),
@@ -94,8 +98,8 @@ class IB7:
             facts=(*facts.values(), "debt:2500", "debt:2520", "debt:1000",
                    *(f"income:group:{q}:{item}" for q in quarters for item in income)),
             reads=(office.of_kind("credit_agreement")[0].path, office.of_kind("credit_amendment")[0].path),
-            traps=("T9",) if planted else (), unordered=("covenants", "computation"), knobs=knobs,
-            secrets=(), notes={"passes": sum(row["result"] == "pass" for row in answer["covenants"])},
+            traps=tuple(sorted({one.trap for one in wrong if one.trap})), unordered=("covenants", "computation"),
+            knobs=knobs, notes={"passes": sum(row["result"] == "pass" for row in answer["covenants"])},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -181,7 +185,7 @@ def _levels(text: str, raw: str, path: str) -> tuple[dict[str, tuple[int, float]
 def _wrong(
     answer: Answer, parts: Mapping[str, int], income: Mapping[str, float], year: Mapping[str, float],
     required: Mapping[str, tuple[int, float]], stale: Mapping[str, tuple[int, float]], places: Places, old: Places,
-    table_says: Mapping[str, int] | None,
+    table_says: Mapping[str, int] | None, traps: Mapping[str, str],
 ) -> tuple[Wrong, ...]:  # fmt: skip
     rows: list[dict[str, Any]] = answer["covenants"]
     shifted = [{**row, "actual": rows[n - 1]["actual"]} for n, row in enumerate(rows)]
@@ -198,7 +202,7 @@ def _wrong(
     if table_says is not None:
         versions["T9:commitment for drawn"] = certified(table_says, income, required, places)
     return tuple(
-        Wrong(name, made, "certificate", "T9" if name.startswith("T9") else "")
+        Wrong(name, made, "certificate", "T9" if name.startswith("T9") else traps.get(name, ""))
         for name, made in versions.items()
         if made["covenants"] != rows
     )

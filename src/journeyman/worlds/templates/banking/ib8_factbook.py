@@ -39,7 +39,7 @@ class IB8:
     id: str = "IB8"
     domain: str = "banking"
     title: str = "factbook slides with native charts of revenue by line"
-    traps: tuple[str, ...] = ("T2",)
+    traps: tuple[str, ...] = ("T2", "T4")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -56,14 +56,16 @@ class IB8:
                "by_year": rng.random() < 0.5, "currency": setting.currency, "file": FILE}  # fmt: skip
         answer = shown(latest, ask)
         is_restated = latest != first and office.trap("T2", "income:group:FY") is not None
+        scaled = "T4" if office.trap("T4", "revenue_line:") else ""
+        wrong = _wrong(latest, first if is_restated else None, ask, answer, scaled)
         late = {name: [values[0], *values[:2]] for name, values in latest.items()}
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(ask, answer), (FILE,),
-            _wrong(latest, first if is_restated else None, ask, answer),
+            wrong,
             trap_blind=shown(first if is_restated else late, ask),
             single=shown({name: [0.0, *values[1:]] for name, values in late.items()}, ask),
             facts=tuple(facts), reads=tuple(d.path for d in office.of_kind("annual_report")[-2:]),
-            traps=("T2",) if is_restated else (), knobs=knobs,
+            traps=tuple(sorted({one.trap for one in wrong if one.trap})), knobs=knobs,
             notes={"lines": len(names), "restated": is_restated, "by_year": ask["by_year"]},
         )  # fmt: skip
 
@@ -118,7 +120,9 @@ def shown(table: Table, ask: Mapping[str, Any]) -> Answer:
     return {"lines": lines, "totals": totals, "growth": growth, "source": SOURCE}
 
 
-def _wrong(latest: Table, first: Table | None, ask: Mapping[str, Any], answer: Answer) -> tuple[Wrong, ...]:
+def _wrong(
+    latest: Table, first: Table | None, ask: Mapping[str, Any], answer: Answer, scaled: str
+) -> tuple[Wrong, ...]:
     names = list(latest)
     versions: dict[str, Table] = {
         "thousands for millions": {name: [v * 1000 for v in values] for name, values in latest.items()},
@@ -130,7 +134,7 @@ def _wrong(latest: Table, first: Table | None, ask: Mapping[str, Any], answer: A
     if first is not None:
         versions["T2:first reported"] = first
     return tuple(
-        Wrong(name, made, "revenue", "T2" if name.startswith("T2") else "")
+        Wrong(name, made, "revenue", "T2" if name.startswith("T2") else scaled if "thousands" in name else "")
         for name, table in versions.items()
         if (made := shown(table, ask))["lines"] != answer["lines"]
     )

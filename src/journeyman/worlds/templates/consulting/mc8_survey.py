@@ -43,7 +43,7 @@ class MC8:
     id: str = "MC8"
     domain: str = "consulting"
     title: str = "memo on a weighted survey score with missing strata"
-    traps: tuple[str, ...] = ()
+    traps: tuple[str, ...] = ("T11",)
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -63,15 +63,17 @@ class MC8:
         if not missing or since == days[0]:
             raise Unbindable("no stratum without responses, or all responses count")
         plain = _plain(answer, [one for one in given if one[1] >= since])
+        wrong = _wrong(given, people, ask, answer, plain, "T11" if office.trap("T11", "survey:") else "")
         known = [{**row, "customers": None} for row in answer["strata"] if row["responses"]]
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer), (FILE,),
-            _wrong(given, people, ask, answer, plain),
+            wrong,
             trap_blind={**answer, **plain, "strata": [r for r in answer["strata"] if r["responses"]], "missing": {}},
             single={**answer, **plain, "strata": known, "missing": {}},
             facts=tuple(f"stratum:{name}:population" for name in people),
             reads=tuple(d.path for kind in ("survey", "survey_method") for d in office.of_kind(kind)),
-            unordered=("strata",), knobs=knobs, notes={"strata": len(people), "missing": len(missing)},
+            unordered=("strata",), traps=("T11",) if any(one.trap for one in wrong) else (), knobs=knobs,
+            notes={"strata": len(people), "missing": len(missing)},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -124,8 +126,9 @@ def _plain(answer: Answer, given: Sequence[Given]) -> dict[str, Any]:
 
 
 def _wrong(
-    given: Sequence[Given], people: Mapping[str, int], ask: Mapping[str, Any], answer: Answer, plain: Mapping[str, Any]
-) -> tuple[Wrong, ...]:
+    given: Sequence[Given], people: Mapping[str, int], ask: Mapping[str, Any], answer: Answer,
+    plain: Mapping[str, Any], absent: str,
+) -> tuple[Wrong, ...]:  # fmt: skip
     rows = answer["strata"]
     known = [row for row in rows if row["responses"]]
     total = sum(row["customers"] for row in rows)
@@ -136,7 +139,7 @@ def _wrong(
     found = [
         Wrong("not weighted", {**answer, **plain}, "weighted score"),
         Wrong("mean of strata", {**answer, "weighted": mean}, "weighted score"),
-        Wrong("missing stratum counts nought", {**answer, "weighted": nought}, "weighted score"),
+        Wrong("missing stratum counts nought", {**answer, "weighted": nought}, "weighted score", absent),
         Wrong("swapped-entity", {**answer, "weighted": turned, "strata": [
             *swapped, *(row for row in rows if not row["responses"])
         ]}, "key figures"),

@@ -45,7 +45,7 @@ class CL6:
     id: str = "CL6"
     domain: str = "law"
     title: str = "indemnity exposure under threshold, basket and cap"
-    traps: tuple[str, ...] = ("T9",)
+    traps: tuple[str, ...] = ("T3", "T9")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -63,7 +63,7 @@ class CL6:
             raise Unbindable("a claim is as large as the threshold")
         trap = office.trap("T9", "term_sheet:basket")
         bait = int(trap.wrong["basket"]) if trap is not None else 0
-        wrong = _wrong(claims, terms, drafted, rates, bait, answer)
+        wrong = _wrong(claims, terms, drafted, rates, bait, answer, "T3" if office.trap("T3", "claim:") else "")
         if len(wrong) < 4:
             raise Unbindable("the readings of these claims cannot be told apart")
         bad = {**terms, "basket": bait or drafted["basket"] * 2, "de_minimis": 0}
@@ -156,7 +156,7 @@ def _figure(answer: Answer, item: str) -> Any:
 
 def _wrong(
     claims: Sequence[tuple[str, int, str]], terms: Mapping[str, Any], drafted: Mapping[str, Any],
-    rates: Mapping[str, Mapping[str, float]], bait: int, answer: Answer,
+    rates: Mapping[str, Mapping[str, float]], bait: int, answer: Answer, mixed: str,
 ) -> tuple[Wrong, ...]:  # fmt: skip
     close = rates["close"]
     other = "deductible" if terms["basket_type"] == "tipping" else "tipping"
@@ -168,8 +168,8 @@ def _wrong(
         ("swapped-entity", {**answer, "figures": exchanged}, ""),
         ("the other kind of basket", exposure(claims, {**terms, "basket_type": other}, close), ""),
         ("small claims counted", exposure(claims, {**terms, "de_minimis": 0}, close), ""),
-        ("not converted", exposure(claims, terms, dict.fromkeys(close, 1.0)), ""),
-        ("average rate", exposure(claims, terms, rates["avg"]), ""),
+        ("not converted", exposure(claims, terms, dict.fromkeys(close, 1.0)), mixed),
+        ("average rate", exposure(claims, terms, rates["avg"]), mixed),
         ("the cap taken for the claim", exposure([(claims[0][0], 10**9, claims[0][2]), *claims[1:]], terms, close), ""),
     ]
     if bait:
