@@ -183,7 +183,7 @@ def text_views(
     parsed = {name: data for name, data in files.items() if PurePosixPath(name).suffix.lower() in _PARSED}
     views = {name: _text(data) for name, data in files.items() if name not in parsed}
     if parsed:
-        entry = forkserver_entry("officedocs.serve:handle_many", deadline_s=READ_DEADLINE_S, file_mb=0)
+        entry = forkserver_entry("officedocs.serve_text:handle_many", deadline_s=READ_DEADLINE_S, file_mb=0)
         spec = SandboxSpec(
             label=label, environment=environment, entry=entry, memory_mb=4 * SANDBOX_MEMORY_MB, waive=waive
         )
@@ -206,10 +206,10 @@ class _Call(Protocol):
 def _read(call: _Call, name: str, data: bytes) -> str:
     header = json.dumps([[PurePosixPath(name).name, len(data)]]).encode()
     try:
-        (tree,) = json.loads(call(header + b"\n" + data, deadline_s=READ_DEADLINE_S + 5))
+        (text,) = json.loads(call(header + b"\n" + data, deadline_s=READ_DEADLINE_S + 5))
     except (CallRaised, CallTimedOut, CallKilled) as error:
         return f"[cannot be read: {error}]"
-    return json.dumps(tree, ensure_ascii=False)
+    return str(text)
 
 
 def _text(data: bytes) -> str:
