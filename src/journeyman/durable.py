@@ -18,6 +18,8 @@ from journeyman.errors import StorageError
 STORAGE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 """What the system says when it is the storage that refuses, whoever was writing."""
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """The user's words for a write that failed."""
@@ -33,18 +35,27 @@ def write_bytes(path: Path, data: bytes) -> None:
     Raises:
         StorageError: the disk is full or the place is not writable; the old content is kept, no temporary file stays.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    folder, name = os.path.split(path)
+    folder = folder or "."
+    temporary = f"{folder}/.{name}.{os.getpid()}.tmp"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_directory(path.parent)
+        try:
+            file = os.open(temporary, _NEW, 0o666)
+        except FileNotFoundError:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - a hot path, as all of this function
+            file = os.open(temporary, _NEW, 0o666)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(file, view) :]
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(temporary, path)  # noqa: PTH105
+        sync_directory(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            os.unlink(temporary)  # noqa: PTH108
         raise storage_error(path, error) from error
 
 
@@ -80,9 +91,9 @@ def publish_directory(staging: Path, final: Path) -> None:
         raise storage_error(final, error) from error
 
 
-def sync_directory(path: Path) -> None:
+def sync_directory(path: Path | str) -> None:
     """fsync a directory entry, so that a rename in it is durable."""
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:

@@ -38,6 +38,9 @@ SHAPES: dict[str, re.Pattern[str]] = {
     "password in a URL": re.compile(r"(?<=://)[^/\s:@]+:[^/\s:@]+(?=@)"),
 }
 
+#: What every text that has one of the shapes holds: most texts have none, and one look is cheaper than one for each.
+_HINT = re.compile(r"sk-|hf_|gh[pousr]_|github_pat_|A[KS]IA|AIza|xox|eyJ|PRIVATE KEY|earer |://")
+
 
 def secrets_of(environment: Mapping[str, str] | None = None, names: Iterable[str] = ()) -> dict[str, str]:
     """Secret value -> its name: of variables that are named, or whose name says so.
@@ -84,8 +87,9 @@ class Redactor:
         """``text`` without secrets."""
         if self._values is not None:
             text = self._values.sub(lambda found: f"[secret {self._names[found.group(0)]}]", text)
-        for name, pattern in self._shapes.items():
-            text = pattern.sub(f"[secret {name}]", text)
+        if self._shapes and _HINT.search(text):
+            for name, pattern in self._shapes.items():
+                text = pattern.sub(f"[secret {name}]", text)
         return text
 
     def pieces(self, texts: Sequence[str]) -> list[str]:
@@ -137,12 +141,21 @@ class Redactor:
 
 def process_redactor() -> Redactor:
     """The redactor for the secrets that this process holds now; made anew only when they have changed."""
-    return _made(tuple(sorted(secrets_of().items())))
+    global _last
+    now = getattr(os.environ, "_data", None) or dict(os.environ)  # compared as it is: decoding it costs 100 times more
+    variables, redactor = _last
+    if variables != now:
+        redactor = _made(tuple(sorted(secrets_of().items())))
+        _last = (dict(now), redactor)
+    return redactor
 
 
 @lru_cache(maxsize=4)
 def _made(secrets: tuple[tuple[str, str], ...]) -> Redactor:
     return Redactor(dict(secrets))
+
+
+_last: tuple[dict[Any, Any], Redactor] = ({}, Redactor())
 
 
 #: Parts of a trial's record that are the policy's own work: graded as they are, so they stay as they are.

@@ -27,6 +27,13 @@ def test_every_token_has_a_source_a_mask_a_logprob_a_version_and_a_turn() -> Non
     assert [a.dtype.name for a in vars(columns).values()] == ["int32", "uint8", "float32", "uint8", "int32", "int32"]
 
 
+@pytest.mark.parametrize("start", [0, 3, 8, 9])
+def test_the_tail_holds_the_bytes_of_every_column_from_a_token_on(start: int) -> None:
+    context = two_turns()
+    columns = vars(context.arrays()).values()
+    assert context.tail(start) == tuple(column[start:].tobytes() for column in columns)
+
+
 def test_arrays_and_ids_handed_out_cannot_change_the_context() -> None:
     context = two_turns()
     columns, ids = context.arrays(), context.ids

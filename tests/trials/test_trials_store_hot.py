@@ -252,3 +252,18 @@ def write_version_1(root: Path, trial_id: str) -> None:
     (directory / RECORD).write_text(json.dumps(record))
     (directory / EVENTS).write_text("")
     (directory / DONE).write_text(json.dumps({"schema_version": 1, "files": {}}))
+
+
+def test_calls_of_every_size_read_back_bit_for_bit_whatever_their_codec(tmp_path: Path) -> None:
+    from journeyman.trials.store.stream import LIGHT_TOKENS, PLAIN_TOKENS
+
+    context = Context()
+    with HotTrial(tmp_path, "t", durable=False) as hot:
+        for size in (1, PLAIN_TOKENS - 1, PLAIN_TOKENS, LIGHT_TOKENS - 1, LIGHT_TOKENS, 3 * LIGHT_TOKENS):
+            context.append_sampled([size] * size, np.full(size, -0.5, np.float32), version=1)
+            hot.append_context(context)
+        hot.close({})
+    content = read_stream((tmp_path / place_of("t", 1) / TOKENS).read_bytes(), "t")
+    assert content.torn_bytes == 0
+    assert equal(joined(content.calls), context.arrays())
+    assert len(content.calls) == 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from journeyman.tokens.context import Columns, Context, Source
 
@@ -27,6 +28,18 @@ class DiscardingContext(Context):
     def arrays(self) -> Columns:
         """See ``Context.arrays``. The mask of a discarded turn is 0; source and logprobs say that it was sampled."""
         columns = super().arrays()
-        gone = np.isin(columns.turn, sorted(self._discarded)) & (columns.source == int(Source.SAMPLED))
-        columns.mask[gone] = 0
+        columns.mask[self._gone(columns.turn, columns.source)] = 0
         return columns
+
+    def tail(self, start: int) -> tuple[bytes, ...]:
+        """See ``Context.tail`` and ``arrays``."""
+        ids, mask, logprob, source, version, turn = super().tail(start)
+        if self._discarded:
+            kept = np.frombuffer(mask, np.uint8).copy()
+            kept[self._gone(np.frombuffer(turn, "<i4"), np.frombuffer(source, np.uint8))] = 0
+            mask = kept.tobytes()
+        return ids, mask, logprob, source, version, turn
+
+    def _gone(self, turn: npt.NDArray[np.int32], source: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+        gone: npt.NDArray[np.bool_] = np.isin(turn, sorted(self._discarded)) & (source == int(Source.SAMPLED))
+        return gone

@@ -120,7 +120,13 @@ class Bubblewrap:
                 os.close(descriptor)
         said = supervisor.await_ready(spec, channel, processes, spec.entry, deadline)
         return Session(
-            identity.id, channel, processes, serves_frames=spec.entry is not None, stderr=said, on_destroy=self._forget
+            identity.id,
+            channel,
+            processes,
+            serves_frames=spec.entry is not None,
+            stderr=said,
+            on_destroy=self._forget,
+            has_root=True,
         )
 
     def _words(self, spec: SandboxSpec, descriptors: list[int]) -> list[str]:

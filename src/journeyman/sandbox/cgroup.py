@@ -18,20 +18,12 @@ from journeyman.deadline import Deadline
 from journeyman.sandbox import hierarchy
 from journeyman.sandbox.errors import SandboxStartFailed
 from journeyman.sandbox.hierarchy import Bases
+from journeyman.sandbox.kernel_files import read, write
 from journeyman.sandbox.protocol import SandboxSpec
 
 #: Processes of a sandbox besides its commands: bubblewrap's monitor and the supervisor.
 OWN_PROCESSES = 2
 _CPU_PERIOD_US = 100_000
-
-
-def write(path: Path | str, text: str) -> None:
-    """Write a control file in one system call. Raises OSError."""
-    handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(handle, text.encode())
-    finally:
-        os.close(handle)
 
 
 def make_directory(path: Path) -> None:
@@ -83,7 +75,7 @@ class Group:
 
     def _limit(self, memory_mb: int, pids: int, cpus: float | None) -> None:
         if "pids" in self.paths:
-            write(self.paths["pids"] / "pids.max", str(pids))
+            write(f"{self.paths['pids']}/pids.max", str(pids))
         if "memory" in self.paths:
             memory, size = self.paths["memory"], str(memory_mb << 20)
             if self.version == 2:
@@ -92,9 +84,9 @@ class Group:
                 if swap.exists():
                     write(swap, "0")
             else:
-                write(memory / "memory.limit_in_bytes", size)
+                write(f"{memory}/memory.limit_in_bytes", size)
                 with contextlib.suppress(OSError):  # absent when swap accounting is off
-                    write(memory / "memory.memsw.limit_in_bytes", size)
+                    write(f"{memory}/memory.memsw.limit_in_bytes", size)
         if cpus is not None and "cpu" in self.paths:
             quota = max(1000, int(cpus * _CPU_PERIOD_US))
             if self.version == 2:
@@ -122,7 +114,7 @@ class Group:
     def processes(self) -> list[int]:
         """Host pids in the group; empty once it is removed."""
         try:
-            return [int(pid) for pid in (self.directories[0] / "cgroup.procs").read_text().split()]
+            return [int(pid) for pid in read(f"{self.directories[0]}/cgroup.procs").split()]
         except OSError:
             return []
 
@@ -132,10 +124,10 @@ class Group:
             return 0
         file = "memory.events" if self.version == 2 else "memory.oom_control"
         try:
-            rows = dict(line.split() for line in (self.paths["memory"] / file).read_text().splitlines())
+            words = read(f"{self.paths['memory']}/{file}").split()
         except OSError:
             return 0
-        return int(rows.get("oom_kill", 0))
+        return int(words[words.index("oom_kill") + 1]) if "oom_kill" in words else 0
 
     def kill(self, keep: frozenset[int], deadline: Deadline) -> bool:
         """Kill every process but ``keep``; whether only those are left.

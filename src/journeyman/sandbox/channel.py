@@ -131,8 +131,9 @@ class Channel:
 
     def take_outputs(self, stdout: Captured, stderr: Captured) -> None:
         """Take what lies in the pipes without waiting."""
-        for descriptor, captured in ((self._stdout, stdout), (self._stderr, stderr)):
-            if descriptor is not None:
+        for descriptor, _ in self._poller.poll(0):
+            captured = stdout if descriptor == self._stdout else stderr if descriptor == self._stderr else None
+            if captured is not None:
                 for _ in range(_MAX_DRAIN_READS):
                     if not self._take(descriptor, captured):
                         break
@@ -184,6 +185,7 @@ class Channel:
         self._buffer += data
 
     def _take(self, descriptor: int, captured: Captured) -> bool:
+        """Read once; whether there may be more."""
         try:
             data = os.read(descriptor, _CHUNK)
         except BlockingIOError:
@@ -193,4 +195,4 @@ class Channel:
                 self._poller.unregister(descriptor)
             return False
         captured.add(data)
-        return True
+        return len(data) == _CHUNK  # a pipe gives all it holds

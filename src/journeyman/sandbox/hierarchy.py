@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from journeyman.sandbox.kernel_files import read
+
 #: Directory below which the groups of sandboxes and meters lie.
 PARENT = "journeyman"
 #: The controllers whose limits are used; cpuacct serves the CPU meter.
@@ -39,10 +41,17 @@ def mounts() -> Mapping[str, tuple[str, str]]:
 
 def own_paths() -> tuple[tuple[str, str], ...]:
     """(controller or ``unified``, path) of the calling process, as ``/proc/self/cgroup`` gives it."""
+    return _rows(_own_text())
+
+
+def _own_text() -> str:
     try:
-        text = Path("/proc/self/cgroup").read_text()
+        return read("/proc/self/cgroup")
     except OSError:
-        return ()
+        return ""
+
+
+def _rows(text: str) -> tuple[tuple[str, str], ...]:
     rows: list[tuple[str, str]] = []
     for line in text.splitlines():
         _, names, path = line.split(":", 2)
@@ -81,14 +90,14 @@ class Bases:
 
 def bases() -> Bases:
     """The bases of the calling process; cheap when its groups did not change."""
-    return _bases(own_paths())
+    return _bases(_own_text())
 
 
 @lru_cache(maxsize=8)
-def _bases(own: tuple[tuple[str, str], ...]) -> Bases:
+def _bases(own: str) -> Bases:
     home: dict[str, Path] = {}
     parents: dict[str, Path] = {}
-    for name, path in own:
+    for name, path in _rows(own):
         if name not in mounts():
             continue
         point, root = mounts()[name]

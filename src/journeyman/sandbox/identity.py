@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from journeyman.errors import InputError
+from journeyman.sandbox.kernel_files import read
 
 #: First part of ``argv[0]`` of the outermost process.
 ARGV0_PREFIX = "journeyman-sandbox~"
@@ -34,7 +35,7 @@ def check_label(label: str) -> None:
 def start_ticks(pid: int) -> int | None:
     """When a process started (clock ticks since boot, field 22 of ``/proc/<pid>/stat``), None if it is gone."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = read(f"/proc/{pid}/stat")
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()

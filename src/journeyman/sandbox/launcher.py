@@ -20,11 +20,22 @@ T = TypeVar("T")
 _Job = tuple[Callable[[], Any], Future[Any]]
 _lock = threading.Lock()
 _queue: SimpleQueue[_Job] | None = None
+_is_alone = False
 
 
 def _forget() -> None:
-    global _queue, _lock
-    _queue, _lock = None, threading.Lock()  # a forked child has no threads of its parent
+    global _queue, _lock, _is_alone
+    _queue, _lock, _is_alone = None, threading.Lock(), False  # a forked child has no threads of its parent
+
+
+def start_here() -> None:
+    """From now on this process starts programs in its main thread, which needs no other one for it.
+
+    For small processes whose main thread is their only one, such as that of an attempt: the memory of all threads
+    counts for a moment towards the group in which a program is born.
+    """
+    global _is_alone
+    _is_alone = True
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -41,12 +52,14 @@ def _serve(queue: SimpleQueue[_Job]) -> None:
 
 
 def on_launcher(work: Callable[[], T]) -> T:
-    """Run ``work`` on the launcher thread, after whatever it is doing, and return its result.
+    """Run ``work`` on the launcher thread, after whatever it is doing, and return its result (see ``start_here``).
 
     The thread is a daemon and no pool's worker: a pool ends its workers when the main thread is done, while other
     threads may still use their sandboxes.
     """
     global _queue
+    if _is_alone and threading.current_thread() is threading.main_thread():
+        return work()
     with _lock:
         if _queue is None:
             _queue = SimpleQueue()

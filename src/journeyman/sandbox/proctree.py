@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from journeyman.deadline import Deadline
+from journeyman.sandbox.kernel_files import read
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -19,7 +20,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 def children(pid: int) -> list[int]:
     """Direct children of a process's main thread; empty when it is gone."""
     try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
     except FileNotFoundError:
         if not Path(f"/proc/{pid}").exists():
             return []

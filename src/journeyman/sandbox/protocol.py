@@ -195,6 +195,13 @@ class Sandbox(Protocol):
         """
         ...
 
+    def root(self) -> int | None:
+        """A descriptor of its root directory, for reading from outside (``outside.py``); None where there is none.
+
+        To be closed by the caller, and to be read from only while nothing runs inside but its supervisor.
+        """
+        ...
+
     def destroy(self, *, deadline_s: float = 30) -> None:
         """Kill everything inside and remove every trace; a second call does nothing. Raises SandboxLeak."""
         ...

@@ -17,6 +17,7 @@ from pathlib import Path
 from journeyman.deadline import Deadline
 from journeyman.sandbox import cgroup, hierarchy, proctree
 from journeyman.sandbox.identity import ARGV0_PREFIX, Identity
+from journeyman.sandbox.kernel_files import write
 from journeyman.sandbox.protocol import SandboxInfo
 
 #: Seconds that the removal of one orphan may take.
@@ -98,7 +99,7 @@ def _remove(trace: Traces) -> None:
     deadline = Deadline.after(_REAP_S, f"reaping of {trace.identity.id}")
     for group in trace.groups:
         with contextlib.suppress(OSError):
-            cgroup.write(group / "cgroup.kill", "1")
+            write(group / "cgroup.kill", "1")
     while (alive := {pid for pid in trace.processes() if not proctree.is_zombie(pid)}) and not deadline.has_passed:
         for pid in alive:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -8,6 +8,7 @@ descriptor, so no process inside or outside shows them on its command line.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -89,11 +90,15 @@ def _python() -> bytes:
 
 
 def _mount(mount: Mount) -> Iterator[str]:
-    source = str(mount.source.absolute())
-    if not mount.source.exists():
-        raise InputError(f"mount {mount.target}", f"{source} does not exist")
+    source = str(mount.source)
+    if not source.startswith("/"):
+        source = str(mount.source.absolute())
+    try:
+        kind = os.stat(source).st_mode  # noqa: PTH116 - on the hot path
+    except OSError:
+        raise InputError(f"mount {mount.target}", f"{source} does not exist") from None
     if mount.overlay:
-        if not mount.source.is_dir():
+        if not stat.S_ISDIR(kind):
             raise InputError(f"mount {mount.target}", f"{source} is not a directory, so it cannot be an overlay")
         yield from ("--overlay-src", source, "--tmp-overlay", mount.target)
     else:

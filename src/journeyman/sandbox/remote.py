@@ -134,6 +134,10 @@ class RemoteSandbox:
         """See ``Sandbox.strangers``."""
         return None
 
+    def root(self) -> int | None:
+        """See ``Sandbox.root``."""
+        return None
+
     def destroy(self, *, deadline_s: float = _STOP_S) -> None:
         """See ``Sandbox.destroy``."""
         with self._lock:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import count
 
 from journeyman.deadline import Deadline
-from journeyman.sandbox import shell
+from journeyman.sandbox import outside, shell
 from journeyman.sandbox.capture import Captured
 from journeyman.sandbox.channel import Channel, ChannelBroken
 from journeyman.sandbox.errors import (
@@ -50,6 +50,7 @@ class Session:
         translate: Callable[[str], str] = str,
         translate_word: Callable[[str], str] = str,
         on_destroy: Callable[[str], list[str]] = lambda sandbox_id: [],
+        has_root: bool = False,
     ) -> None:
         """
         Args:
@@ -61,11 +62,13 @@ class Session:
             translate: path inside -> path for the shell (differs only without a mount namespace).
             translate_word: the same for words that may be such a path: of an argv, or values of variables.
             on_destroy: given the id, removes what the provider made; returns what remains.
+            has_root: its supervisor has a root directory of its own, through which its files can be read.
         """
         self.id = sandbox_id
         self._channel, self._processes = channel, processes
         self._serves_frames = serves_frames
         self._translate, self._translate_word, self._on_destroy = translate, translate_word, on_destroy
+        self._has_root = has_root
         self._lock = threading.Lock()
         self._tokens = count(1)
         self._stderr = stderr  # of an entry program, since the last answer
@@ -143,6 +146,11 @@ class Session:
     def strangers(self) -> Sequence[int] | None:
         """See ``Sandbox.strangers``."""
         return self._processes.others()
+
+    def root(self) -> int | None:
+        """See ``Sandbox.root``."""
+        supervisor = self._processes.supervisor() if self._has_root else None
+        return outside.open_root(supervisor) if supervisor is not None else None
 
     def destroy(self, *, deadline_s: float = 30) -> None:
         """See ``Sandbox.destroy``."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from journeyman.deadline import Deadline
 from journeyman.sandbox import cgroup, hierarchy
 from journeyman.sandbox.identity import Identity
+from journeyman.sandbox.kernel_files import write
 from journeyman.sandbox.launcher import on_launcher
 
 _MACHINE = "/proc/stat (the whole machine, whatever else ran on it)"
@@ -148,7 +149,7 @@ def _move(pids: tuple[int, ...], targets: list[Path]) -> None:
         for target in targets:
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
-                    cgroup.write(target, str(pid))
+                    write(target, str(pid))
 
     on_launcher(move)
 

@@ -6,6 +6,7 @@ with the segment before and goes on from there. Every token is stored once, what
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -189,6 +190,18 @@ class Context:
         self._logprob.frombytes(bytes(4 * count) if logprobs is None else logprobs.tobytes())
         self._version.extend([-1] * count if versions is None else versions)
         self._turn.extend([self._turns] * count)
+
+    def tail(self, start: int) -> tuple[bytes, ...]:
+        """What is stored from token ``start`` on: the bytes of each column of ``Columns``, in its order and type.
+
+        Little-endian on every machine; O(new), where ``arrays`` copies everything.
+        """
+        columns = (self._ids, self._mask, self._logprob, self._source, self._version, self._turn)
+        parts = [column[start:] for column in columns]
+        if sys.byteorder == "big":
+            for part in parts:
+                part.byteswap()
+        return tuple(part.tobytes() for part in parts)
 
     def arrays(self) -> Columns:
         """All stored tokens as arrays that own their memory: later appends do not reach them."""

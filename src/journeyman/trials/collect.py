@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-import tarfile
+import os
 
 from journeyman.deadline import Deadline
+from journeyman.sandbox import outside
 from journeyman.sandbox.errors import TransferFailed
 from journeyman.sandbox.protocol import Sandbox
 from journeyman.tasks.artifacts import MAX_DELIVERABLE_BYTES, stays_inside
@@ -27,6 +28,9 @@ def collect_files(sandbox: Sandbox, logs: str, limit_s: float, transfer_s: float
     """
     deadline = Deadline.after(limit_s, "collection of deliverables")
     folder = f"{logs}/{_FOLDER}"
+    seen = _seen(sandbox, folder, deadline)
+    if seen is not None:
+        return seen
     packed = _packed(sandbox, logs, deadline)
     if packed is not None:
         return packed
@@ -52,6 +56,34 @@ def collect_files(sandbox: Sandbox, logs: str, limit_s: float, transfer_s: float
     return found
 
 
+def _seen(sandbox: Sandbox, folder: str, deadline: Deadline) -> dict[str, bytes] | None:
+    """Read from outside, which costs no process at all; None where that is not possible, or a link is in the way."""
+    root = sandbox.root()
+    if root is None:
+        return None
+    found: dict[str, bytes] = {}
+    total, top = 0, -1
+    try:
+        top = outside.open_folder(root, folder)
+        for name, size, file in outside.regular_files(top):
+            deadline.check()
+            if size > MAX_DELIVERABLE_BYTES or not stays_inside(name):
+                continue
+            total += size
+            if len(found) == MAX_FILES or total > MAX_TOTAL_BYTES:
+                break
+            found[name] = outside.read_whole(file, size)
+    except FileNotFoundError:
+        return {}
+    except OSError:
+        return None
+    finally:
+        os.close(root)
+        if top >= 0:
+            os.close(top)
+    return dict(sorted(found.items()))
+
+
 def _packed(sandbox: Sandbox, logs: str, deadline: Deadline) -> dict[str, bytes] | None:
     """All of it as one archive, which costs one process instead of two per file; None where that is not possible.
 
@@ -64,6 +96,8 @@ def _packed(sandbox: Sandbox, logs: str, deadline: Deadline) -> dict[str, bytes]
         return {}  # there is no such directory
     if result.return_code != 0 or result.omitted_bytes:
         return None
+    import tarfile
+
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(result.stdout), mode="r:") as archive:

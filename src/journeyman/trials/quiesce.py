@@ -55,6 +55,8 @@ def quiesce(
         NotQuiet: something is still alive. SandboxFault: the sandbox broke.
     """
     deadline = Deadline.after(deadline_s, f"quiescence of sandbox {sandbox.id}")
+    if sandbox.strangers() == []:  # the kernel says so: nothing else has to be asked
+        return False
     sees_inside = not serves_frames and (provider is None or "processes" in provider.supports)
 
     def look() -> str:

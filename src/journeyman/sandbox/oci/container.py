@@ -16,8 +16,9 @@ from pathlib import Path
 
 from journeyman.deadline import Deadline
 from journeyman.sandbox import hierarchy, proctree
-from journeyman.sandbox.cgroup import Group, write
+from journeyman.sandbox.cgroup import Group
 from journeyman.sandbox.identity import METER_PREFIX
+from journeyman.sandbox.kernel_files import write
 from journeyman.sandbox.oci.engine import Engine, EngineFailed
 from journeyman.sandbox.processes import Processes
 from journeyman.sandbox.protocol import KILL_GRACE_S

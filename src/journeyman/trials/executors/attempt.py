@@ -9,17 +9,17 @@ from __future__ import annotations
 import pickle
 import socket
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from journeyman.engines.protocol import TurnResult
 from journeyman.harness.protocol import Loop
-from journeyman.tokens.context import Context
+from journeyman.tokens.context import Columns, Context
 from journeyman.tokens.segments import as_json
 from journeyman.trials.executors.protocol import Ticket, Workplace
-from journeyman.trials.executors.wire import Link, LinkBroken, Message, column_blobs
+from journeyman.trials.executors.wire import Link, LinkBroken, Message
 from journeyman.trials.lifecycle import Life
 from journeyman.trials.outcome import RemoteFault
-from journeyman.trials.store.columns import cut, empty
 
 _PATIENCE_S = 30.0
 """Beyond the owner's own deadlines: it answers or is gone."""
@@ -72,10 +72,9 @@ class Owner:
     def news(self, context: Context | None) -> list[bytes]:
         """The columns of what was appended since the last message."""
         if context is None:
-            return column_blobs(empty())
-        columns = context.arrays()
-        start, self.told = self.told, len(columns.ids)
-        return column_blobs(cut(columns, start, self.told))
+            return [b""] * len(fields(Columns))
+        start, self.told = self.told, context.stored
+        return list(context.tail(start))
 
 
 def _result(message: Message) -> TurnResult:

@@ -71,7 +71,7 @@ class Attempt:
         self.columns.append(news)
         if self.hot is not None:
             self.pending.append(news)
-            calls = calls_of(joined(self.pending))
+            calls = calls_of(joined(self.pending) if len(self.pending) > 1 else news)
             self.pending = [calls.pop()] if calls and not has_turn(calls[-1]) else []
             for call in calls:
                 self.hot.append_call(call)

@@ -83,6 +83,11 @@ class Closer:
         """Take an attempt that ended."""
         self._waiting.append(item)
 
+    @property
+    def is_due(self) -> bool:
+        """``take`` has something to return or to start."""
+        return self._at_work[0].done() if self._at_work is not None else bool(self._waiting)
+
     def take(self) -> list[Trial]:
         """Attempts that have their row since the last call; starts the next portion when the thread is free."""
         found: list[Trial] = []
@@ -112,7 +117,10 @@ class Closer:
         for item in portion:
             trial = item.trial
             trial.outcome = outcome_of(trial.verdict, trial.stop_reason, item.fault)
-        list(self._writers.map(self._store, portion))
+        if len(portion) == 1:
+            self._store(portion[0])
+        else:
+            list(self._writers.map(self._store, portion))
         return [item.trial for item in portion]
 
     def _judge(self, items: Sequence[Closing]) -> None:
@@ -136,7 +144,7 @@ class Closer:
                 hot.event("graded", verdict=trial.verdict.kind, reward=trial.verdict.reward)
             directory = hot.close(record_of(trial, item.facts))
         if self._owner is not None:
-            self._owner.admit(directory)
+            self._owner.admit(directory, hot.stored)
 
 
 def record_of(trial: Trial, facts: dict[str, Any]) -> dict[str, Any]:

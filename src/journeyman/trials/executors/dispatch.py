@@ -34,6 +34,9 @@ TICK_S = 0.2
 """Longest wait for a message; what has no socket of its own (deadlines, a cancel) is looked at that often."""
 
 
+SEND_S = 10.0
+"""An attempt takes its turn within this, or its connection ends."""
+
 BURST = 8
 """Attempts started before messages are looked at again."""
 
@@ -102,6 +105,8 @@ class Dispatch:
         self._selector.register(closer.bell, selectors.EVENT_READ, None)
         self._wakers: set[socket.socket] = set()
         self._numbers = 0
+        self._is_rung = True  # something other than an attempt's message may have come
+        self._looked_at = 0.0
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Until every job has ended; each gets its attempts in ``Job.ended``."""
@@ -120,21 +125,36 @@ class Dispatch:
         if cancelled:
             for attempt in self._running.values():
                 self._end(attempt, KeyboardInterrupt("the operator stopped the run"))
-        self._wake()
+        if self._resting:
+            self._wake()
+        has_started = False
         for _ in range(BURST):
             if self._waiting and not cancelled and self._has_room():
                 self._start(self._waiting.popleft())
-        self._greet()
+                has_started = True  # to hand it over, the launcher may have heard of ends
+        if self._is_rung or has_started:
+            self._greet()
+        self._is_rung = cancelled or has_started
         for key, _ in self._selector.select(self._patience_s(cancelled)):
             if key.data is not None:
                 self._hear(key.data)
+            else:
+                self._is_rung = True
         if self._turns.any:
             for ended in self._turns.step():
                 self._answer(ended)
-        for exit_ in self._launcher.exits():
-            self._exited(exit_)
-        for trial in self._closer.take():
-            self._closed(trial)
+        self._look()
+
+    def _look(self) -> None:
+        """At the ends of attempts and at closed records: when a bell rang, and once in a tick."""
+        now = time.monotonic()
+        if self._is_rung or now >= self._looked_at + TICK_S:
+            self._looked_at, self._is_rung = now, True
+            for exit_ in self._launcher.exits():
+                self._exited(exit_)
+        if self._is_rung or self._closer.is_due:
+            for trial in self._closer.take():
+                self._closed(trial)
 
     def _patience_s(self, cancelled: bool) -> float:
         """How long to wait for a message: not at all while there is something else to do."""
@@ -247,10 +267,8 @@ class Dispatch:
         if attempt.connection is None:
             return
         try:
-            kept = [pickle.dumps(attempt.keep_experts(result))] if result is not None else []
-            attempt.connection.settimeout(10.0)
-            attempt.connection.sendall(packed(head, kept))
-            attempt.connection.setblocking(False)
+            kept = [pickle.dumps(attempt.keep_experts(result), 5)] if result is not None else []
+            _send_all(attempt.connection, packed(head, kept))
         except OSError:
             self._hang_up(attempt)
 
@@ -297,6 +315,18 @@ class Dispatch:
             if job.retry is not None:
                 job.ready_at = now + job.retry.wait_s
                 self._resting.append(job)
+
+
+def _send_all(connection: socket.socket, data: bytes) -> None:
+    """Write to a socket that does not block; what it has no room for now waits up to ``SEND_S``. Raises OSError."""
+    try:
+        sent = connection.send(data)
+    except BlockingIOError:
+        sent = 0
+    if sent < len(data):
+        connection.settimeout(SEND_S)
+        connection.sendall(memoryview(data)[sent:])
+        connection.setblocking(False)
 
 
 def _readable(connection: socket.socket) -> bool:

@@ -23,6 +23,7 @@ from typing import Any
 from journeyman.redact import process_redactor
 from journeyman.sandbox import proctree
 from journeyman.sandbox.inside.forkserver import settle
+from journeyman.sandbox.launcher import start_here
 from journeyman.trials.executors.attempt import run_attempt
 from journeyman.trials.executors.protocol import Ticket, Workplace, WorkplaceRecipe
 from journeyman.trials.executors.wire import Link, LinkBroken
@@ -148,6 +149,7 @@ def _child(parent: int, descriptor: int, control: socket.socket, workplace: Work
         control.close()
         os.setsid()
         die_with(parent)
+        start_here()
         link = Link(socket.socket(fileno=descriptor))
         message = link.receive(60.0)
         if message is not None:

@@ -42,8 +42,8 @@ class Message:
 def packed(head: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
     """The bytes of one message."""
     text = json.dumps(head, ensure_ascii=True).encode()
-    lengths = struct.pack(f"<{len(blobs)}I", *(len(blob) for blob in blobs))
-    return b"".join([_HEAD.pack(len(text), len(blobs)), lengths, text, *blobs])
+    lengths = struct.pack(f"<{len(blobs)}I", *map(len, blobs))
+    return b"".join((_HEAD.pack(len(text), len(blobs)), lengths, text, *blobs))
 
 
 class Parser:
@@ -75,8 +75,11 @@ class Parser:
             raise LinkBroken(f"a message of {end} bytes")
         if len(self._buffer) < end:
             return None
-        data = bytes(self._buffer[start:end])
-        del self._buffer[:end]
+        data = bytes(memoryview(self._buffer)[start:end])
+        if len(self._buffer) == end:
+            self._buffer.clear()
+        else:
+            del self._buffer[:end]
         blobs, at = [], length
         for size in lengths:
             blobs.append(data[at : at + size])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import fields
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from journeyman.tokens.context import Columns, Source
 
 DTYPES = {"ids": "int32", "mask": "uint8", "logprob": "float32", "source": "uint8", "version": "int32", "turn": "int32"}
 """Name and dtype of every token column, in order; one value per token."""
+
+_PROMPT, _OBSERVATION = int(Source.PROMPT), int(Source.OBSERVATION)
+_SAMPLED, _DEMONSTRATION = int(Source.SAMPLED), int(Source.DEMONSTRATION)
 
 SPAN_FIELDS = ("start", "end", "source", "version", "turn")
 
@@ -23,7 +26,7 @@ def empty() -> Columns:
 
 def cut(columns: Columns, start: int, end: int) -> Columns:
     """Tokens ``start`` to ``end`` as views."""
-    return Columns(**{field.name: getattr(columns, field.name)[start:end] for field in fields(columns)})
+    return Columns(**{name: getattr(columns, name)[start:end] for name in DTYPES})
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
@@ -73,7 +76,7 @@ def from_spans(
 
 def has_turn(call: Columns) -> bool:
     """Whether some of these tokens are a turn (sampled or demonstrated), not only what was given to the policy."""
-    return bool(np.isin(call.source, [int(Source.SAMPLED), int(Source.DEMONSTRATION)]).any())
+    return bool(((call.source == _SAMPLED) | (call.source == _DEMONSTRATION)).any())
 
 
 def calls_of(columns: Columns) -> list[Columns]:
@@ -84,7 +87,8 @@ def calls_of(columns: Columns) -> list[Columns]:
     """
     if len(columns.ids) == 0:
         return []
-    given = np.isin(columns.source, [int(Source.PROMPT), int(Source.OBSERVATION)])
-    starts = np.flatnonzero(np.concatenate([[True], given[1:] & ~given[:-1]]))
-    ends = [*starts[1:].tolist(), len(columns.ids)]
-    return [cut(columns, start, end) for start, end in zip(starts.tolist(), ends, strict=True)]
+    given = (columns.source == _PROMPT) | (columns.source == _OBSERVATION)
+    later = ((given[1:] & ~given[:-1]).nonzero()[0] + 1).tolist()
+    if not later:
+        return [columns]
+    return [cut(columns, start, end) for start, end in itertools.pairwise([0, *later, len(columns.ids)])]

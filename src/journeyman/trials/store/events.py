@@ -29,9 +29,10 @@ class EventLog:
     """The writing end; an existing file is cut to its whole part and continued. One ``write`` per event."""
 
     def __init__(self, path: Path) -> None:
-        content = read_events(path.read_bytes()) if path.exists() else EventContent([], 0, 0, "")
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        is_new = os.fstat(self._file).st_size == 0
+        content = EventContent([], 0, 0, "") if is_new else read_events(path.read_bytes())
         self._seq, self._prev, self._end = len(content.events), content.last, content.good_bytes
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
         os.ftruncate(self._file, self._end)
 
     def append(self, event: Mapping[str, Any]) -> None:

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from journeyman.clock import now
-from journeyman.digest import sha256_file
 from journeyman.durable import storage_error, sync_directory, write_bytes
 from journeyman.engines.experts import packed
 from journeyman.errors import InputError
@@ -38,6 +37,7 @@ from journeyman.trials.store.stream import TokenStream
 TOKENS, EVENTS, RECORD, DONE, REMOVED = "tokens.arrows", "events.jsonl", "trial.json", "DONE", "REMOVED"
 EXPERTS = "experts.npy.zz"
 CONTENT = (TOKENS, EVENTS, RECORD)
+_SAMPLED = int(Source.SAMPLED)
 
 
 def place_of(trial_id: str, attempt: int) -> str:
@@ -56,6 +56,9 @@ class HotTrial:
         space: when to pause for disk space.
         durable: sync to disk at the close. False only where the data can be made again, e.g. in benchmarks.
 
+    Attributes:
+        stored: the record as it was closed, None before.
+
     Raises:
         InputError: this attempt is already closed; closed trials are immutable.
         StorageError: the place cannot be written.
@@ -68,23 +71,26 @@ class HotTrial:
         self.directory = root / place_of(trial_id, attempt)
         self._space = space or SpaceGuard()
         self._durable = durable
-        if (self.directory / DONE).exists():
+        self.stored: dict[str, Any] | None = None
+        self._where = str(self.directory)
+        if os.path.exists(f"{self._where}/{DONE}"):  # noqa: PTH110 - a hot path, as what follows
             raise InputError(str(self.directory), f"attempt {attempt} of {trial_id!r} is closed", hint="retry as a new")
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            if not os.path.isdir(root):  # noqa: PTH112
+                root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise storage_error(root, error) from error
         self._space.write(root, self._open)
 
     def _open(self) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
+        os.makedirs(self._where, exist_ok=True)  # noqa: PTH103
         self._routed: list[RoutedTurn] = []
         self._tokens = TokenStream(self.directory / TOKENS, self.trial_id, self.attempt)
         self._events = EventLog(self.directory / EVENTS)
-        self._n_tokens = sum(len(call.ids) for call in self._tokens.calls)
-        self._n_sampled = sum(int((call.source == Source.SAMPLED).sum()) for call in self._tokens.calls)
-        self._n_calls = sum(has_turn(call) for call in self._tokens.calls)
-        self._versions = {int(v) for call in self._tokens.calls for v in np.unique(call.version[call.version >= 0])}
+        self._n_tokens = self._n_sampled = self._n_calls = 0
+        self._versions: set[int] = set()
+        for call in self._tokens.calls:
+            self._count(call)
 
     def __enter__(self) -> HotTrial:
         return self
@@ -107,10 +113,16 @@ class HotTrial:
             StorageError: no room within the guard's limit; the call was not stored.
         """
         self._write(lambda: self._tokens.append(call))
+        self._count(call)
+
+    def _count(self, call: Columns) -> None:
+        """Keep what the record says of the tokens; of the versions only the first and the last count."""
         self._n_calls += has_turn(call)
         self._n_tokens += len(call.ids)
-        self._n_sampled += int((call.source == Source.SAMPLED).sum())
-        self._versions |= {int(v) for v in np.unique(call.version[call.version >= 0])}
+        self._n_sampled += int(np.count_nonzero(call.source == _SAMPLED))
+        known = call.version[call.version >= 0]
+        if len(known):
+            self._versions |= {int(known.min()), int(known.max())}
 
     def append_context(self, context: Context) -> None:
         """Acknowledge what is new in a context since the last call."""
@@ -154,14 +166,16 @@ class HotTrial:
         self._write(lambda: self._replace(RECORD, text))
         if self._routed:
             self._write(lambda: self._replace(EXPERTS, packed(assembled(self._routed, self._n_tokens))))
-        seal = {
-            name: {"bytes": (self.directory / name).stat().st_size, "sha256": sha256_file(self.directory / name)}
-            for name in (*CONTENT, *((EXPERTS,) if self._routed else ()))
-        }
+        seal = {name: self._seal_of(name) for name in (*CONTENT, *((EXPERTS,) if self._routed else ()))}
         self._write(lambda: self._replace(DONE, json.dumps({"schema_version": VERSION, "files": seal}).encode()))
         if self._durable:
-            sync_directory(self.directory.parent)
+            sync_directory(os.path.dirname(self._where))  # noqa: PTH120
+        self.stored = stored
         return self.directory
+
+    def _seal_of(self, name: str) -> dict[str, Any]:
+        with open(f"{self._where}/{name}", "rb", buffering=0) as file:
+            return {"bytes": os.fstat(file.fileno()).st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
     def _replace(self, name: str, data: bytes) -> None:
         if self._durable:

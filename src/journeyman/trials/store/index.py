@@ -41,6 +41,7 @@ _TYPES = {
     "passed": "INTEGER",
     "key": "TEXT PRIMARY KEY",
 }
+_PUT = f"INSERT OR REPLACE INTO trials VALUES ({', '.join('?' * len(ROW_FIELDS))})"
 _BOOLEANS = ("passed", "is_done")
 
 
@@ -84,12 +85,11 @@ class Index:
 
     def put(self, rows: Iterable[TrialRow]) -> int:
         """Add or replace rows in one transaction; returns how many."""
-        marks = ", ".join("?" * len(ROW_FIELDS))
-        values = [tuple(getattr(row, name) for name in ROW_FIELDS) for row in rows]
+        values = [tuple(vars(row).values()) for row in rows]
         with self._turn:
             self._db.execute("BEGIN")
             try:
-                self._db.executemany(f"INSERT OR REPLACE INTO trials VALUES ({marks})", values)
+                self._db.executemany(_PUT, values)
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:  # of a full disk SQLite has taken it back already
@@ -99,13 +99,12 @@ class Index:
 
     def replace_all(self, rows: Iterable[TrialRow]) -> int:
         """Make the index hold exactly these rows, in one transaction; returns how many."""
-        marks = ", ".join("?" * len(ROW_FIELDS))
-        values = (tuple(getattr(row, name) for name in ROW_FIELDS) for row in rows)
+        values = (tuple(vars(row).values()) for row in rows)
         with self._turn:
             self._db.execute("BEGIN")
             try:
                 self._db.execute("DELETE FROM trials")
-                self._db.executemany(f"INSERT OR REPLACE INTO trials VALUES ({marks})", values)
+                self._db.executemany(_PUT, values)
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise

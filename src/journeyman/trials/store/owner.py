@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from journeyman.errors import InputError
 from journeyman.trials.store.hot import DONE, place_of
@@ -14,7 +16,7 @@ from journeyman.trials.store.hot_reading import row_of_directory
 from journeyman.trials.store.index import FILE, Index, read_index
 from journeyman.trials.store.listing import indexed_rows, unseen_rows
 from journeyman.trials.store.place import LocalPlace, RemotePlace
-from journeyman.trials.store.rows import TrialRow
+from journeyman.trials.store.rows import TrialRow, row_of
 from journeyman.trials.store.space import SpaceGuard
 from journeyman.trials.store.transfer import SUFFIX, record_of, unbundle
 
@@ -51,8 +53,12 @@ class Owner:
         """Let go of the run; another process may own it now."""
         self._index.close()
 
-    def admit(self, directory: Path) -> str:
+    def admit(self, directory: Path, record: Mapping[str, Any] | None = None) -> str:
         """Acknowledge a closed trial that was written below this run; returns its key.
+
+        Args:
+            directory: of the trial.
+            record: ``HotTrial.stored``, by whoever has just closed it; None reads what lies there.
 
         Raises:
             InputError: it is not closed, or lies elsewhere.
@@ -61,7 +67,7 @@ class Owner:
             relative = directory.relative_to(self.run).as_posix()
         except ValueError as error:
             raise InputError(str(directory), f"lies outside the run {self.run}", hint="bundle it") from error
-        row = row_of_directory(self._place, relative)
+        row = row_of_directory(self._place, relative) if record is None else row_of(record, "hot", relative)
         if row is None or not row.is_done:
             raise InputError(str(directory), "is not closed")
         self._space.write(self.run, lambda: self._put(row))

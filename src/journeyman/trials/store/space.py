@@ -43,14 +43,12 @@ class SpaceGuard:
         Raises:
             StorageError: no room within ``wait_s``, or the storage refuses for another reason. Nothing was written.
         """
+        failure = self._attempt(place, action)
+        if failure is None:
+            return
         deadline = Deadline.after(self.wait_s, "waiting for disk space") if self.wait_s > 0 else None
         is_paused = False
         while True:
-            failure = self._attempt(place, action)
-            if failure is None:
-                if is_paused:
-                    LOG.warning("there is room again on the disk of %s: going on", place)
-                return
             if failure.errno not in FULL or deadline is None or deadline.has_passed:
                 raise storage_error(place, failure) from failure
             if not is_paused:
@@ -61,6 +59,10 @@ class SpaceGuard:
                 )
                 is_paused = True
             time.sleep(min(self.poll_s, deadline.remaining_s))
+            failure = self._attempt(place, action)
+            if failure is None:
+                LOG.warning("there is room again on the disk of %s: going on", place)
+                return
 
     def _attempt(self, place: Path, action: Callable[[], None]) -> OSError | None:
         state = os.statvfs(place)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import numpy as np
 from journeyman.tokens.context import Columns, Source
 from journeyman.trials.store.columns import DTYPES, joined
 from journeyman.trials.store.schema import ATTEMPT_KEY, FLAT_SINCE, TRIAL_KEY, VERSION, VERSION_KEY, checked_version
+
+PLAIN_TOKENS, LIGHT_TOKENS = 32, 512
+"""Calls of fewer tokens are stored plain, or by LZ4: there zstd costs more time than its smaller bytes are worth."""
 
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """The end-of-stream mark of Arrow IPC: a closed stream has it, a running or killed one does not."""
@@ -48,13 +52,12 @@ class TokenStream:
     """
 
     def __init__(self, path: Path, trial_id: str, attempt: int) -> None:
-        import pyarrow as pa
-
         names = {VERSION_KEY: str(VERSION), TRIAL_KEY: trial_id, ATTEMPT_KEY: str(attempt)}
-        self._schema = pa.schema([(name, getattr(pa, dtype)()) for name, dtype in DTYPES.items()], metadata=names)
+        self._types, schema = _fields()
+        self._schema = schema.with_metadata(names)
         self._head = self._schema.serialize().to_pybytes()
         self.path = path
-        content = read_stream(path.read_bytes(), str(path)) if path.exists() else None
+        content = read_stream(path.read_bytes(), str(path)) if os.path.exists(path) else None  # noqa: PTH110
         self.calls = content.calls if content else []
         self._end = content.good_bytes if content else 0
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
@@ -75,11 +78,20 @@ class TokenStream:
         """Store one call. Raises OSError (e.g. ENOSPC) with the file as it was before."""
         import pyarrow as pa
 
-        batch = pa.record_batch([pa.array(getattr(call, name)) for name in DTYPES], schema=self._schema)
+        n = len(call.ids)
+        columns = [np.ascontiguousarray(getattr(call, name), dtype) for name, dtype in DTYPES.items()]
+        arrays = [  # not through pa.array, which would load pandas
+            pa.Array.from_buffers(kind, n, [None, pa.py_buffer(column)])
+            for kind, column in zip(self._types, columns, strict=True)
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        if n < PLAIN_TOKENS:
+            self._write(batch.serialize().to_pybytes())
+            return
+        codec = "lz4" if n < LIGHT_TOKENS else "zstd"
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(
-            sink, self._schema, options=pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
-        ) as writer:
+        options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
+        with pa.ipc.new_stream(sink, self._schema, options=options) as writer:
             writer.write_batch(batch)
         self._write(sink.getvalue().to_pybytes()[len(self._head) : -len(END)])
 
@@ -106,6 +118,15 @@ class TokenStream:
             os.ftruncate(self._file, self._end)
             raise
         self._end += len(data)
+
+
+@lru_cache(maxsize=1)
+def _fields() -> tuple[list[Any], Any]:
+    """Arrow's types of the columns, and their schema."""
+    import pyarrow as pa
+
+    types = [getattr(pa, dtype)() for dtype in DTYPES.values()]
+    return types, pa.schema(zip(DTYPES, types, strict=True))
 
 
 def read_stream(data: bytes, where: str) -> StreamContent:
