@@ -12,8 +12,8 @@ from verifier_here import office
 
 from journeyman.errors import InputError
 from journeyman.seeds import stream
-from journeyman.worlds.binding import Refusals, candidates, cycle_of, order_of, places_of
-from journeyman.worlds.curriculum import BUCKETS, Knobs, bucket_of, density_problem
+from journeyman.worlds.binding import LONG, Place, Refusals, candidates, cycle_of, order_of, places_of
+from journeyman.worlds.curriculum import BUCKETS, TURNS, Knobs, bucket_of, density_problem
 from journeyman.worlds.dedupe import contaminated, minhash, similarity, sketch_of, twins
 from journeyman.worlds.diversify import diversified, masked, restored
 from journeyman.worlds.scaffold import new_template
@@ -92,20 +92,41 @@ def test_turns_are_shared_out_evenly_and_the_test_has_enough_of_what_only_it_has
     drawn: dict[str, Counter[str]] = {split: Counter() for split in ("train", "dev", "test")}
     for at, (split, _) in enumerate(worlds):
         for place in places_of(worlds, 1928, at):
-            drawn[split][order_of(7, split, place, TEMPLATES)[0]] += 1
+            drawn[split][order_of(7, split, place, TEMPLATES)[0][0]] += 1
     assert sum(map(Counter.total, drawn.values())) == 1928
     assert min(drawn["test"][name] for name in HELD_OUT_FAMILIES & set(TEMPLATES)) >= 20
     everywhere = drawn["train"] + drawn["dev"] + drawn["test"]
     assert min(everywhere[name] for name in TEMPLATES) >= 20
-    assert max(drawn["train"].values()) - min(drawn["train"].values()) <= 1
+    once = [count for name, count in drawn["train"].items() if len(TURNS.get(name, (0,))) == 1]
+    assert max(once) - min(once) <= 1
 
 
 def test_a_place_tries_every_family_and_last_what_its_world_has_anyway():
     place = places_of(office_worlds(1), 5, 0)[2]
-    order = order_of(7, "train", place, TEMPLATES)
-    assert sorted(order) == sorted(families_of("train", TEMPLATES))
+    order = [name for name, _ in order_of(7, "train", place, TEMPLATES)]
+    assert sorted(set(order)) == sorted(families_of("train", TEMPLATES))
     cycle = cycle_of("train", TEMPLATES)
-    assert set(order[-4:]) == {cycle[turn] for turn in (0, 1, 3, 4)}
+    planned = {cycle[turn][0] for turn in (0, 1, 3, 4)}
+    assert planned <= set(order[-5:])
+
+
+def test_one_task_in_seven_is_drawn_to_take_a_hundred_calls_and_more_than_half_to_take_fifteen():
+    worlds = office_worlds(112)
+    places = [(split, place) for at, (split, _) in enumerate(worlds) for place in places_of(worlds, 1928, at)]
+    turns = [order_of(7, split, place, TEMPLATES)[0] for split, place in places]
+    assert sum(length >= LONG for _, length in turns) >= 0.13 * len(turns)
+    assert sum(length == 3 for _, length in turns) >= 0.02 * len(turns)
+    assert sum(name in TURNS for name, _ in turns) >= 0.53 * len(turns)
+
+
+def test_a_place_for_a_long_task_tries_other_long_ones_first():
+    cycle = cycle_of("train", TEMPLATES)
+    at = next(turn for turn, (_, length) in enumerate(cycle) if length >= LONG)
+    order = order_of(7, "train", Place(0, 0, at), TEMPLATES)
+    able = sum(LONG in lengths for lengths in TURNS.values())
+    assert order[0] == cycle[at]
+    assert all(length >= LONG for _, length in order[:able])
+    assert len(order) == len(set(order))
 
 
 def test_the_same_place_draws_the_same_tasks_again():

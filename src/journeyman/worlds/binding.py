@@ -8,11 +8,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from journeyman.seeds import stream
-from journeyman.worlds.curriculum import Knobs
+from journeyman.worlds.curriculum import TURNS, Knobs
 from journeyman.worlds.splits import HELD_OUT_FAMILIES, families_of
 from journeyman.worlds.template import Bound, Template, Unbindable
 from journeyman.worlds.truth.store import Ambiguous
@@ -25,6 +25,15 @@ ATTEMPTS = 6
 
 HELD_OUT_TURNS = 9
 """Turns of a family that only ``test`` has for one of any other: a seventh of the worlds has to hold enough of them."""
+
+PHASE = 0.618
+"""Part of its first turn's span that a family waits more than the one before it: what is long comes in even steps."""
+
+LONG = 2
+"""Knob ``length`` from which a task is long: a hundred tool calls."""
+
+Turn = tuple[str, int]
+"""A family, and the knob ``length`` of its task."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +89,16 @@ def candidates(
     Args:
         seen: instructions that this world has already; they are passed over.
     """
-    for name in order_of(seed, office.split, place, templates):
+    for name, length in order_of(seed, office.split, place, templates):
         template = templates[name]
         for attempt in range(ATTEMPTS):
             key = (office.split, place.world_index, place.number, name, attempt)
             try:
-                bound = _bound(seed, key, office, template)
+                bound = _bound(seed, key, office, template, length)
                 if bound.instruction in seen:
                     refusals.note(name, "the world has this task already")
                     continue
-                again = _bound(seed, key, office, template)
+                again = _bound(seed, key, office, template, length)
             except Unbindable as reason:
                 refusals.note(name, f"unbindable: {reason}")
                 continue
@@ -102,29 +111,35 @@ def candidates(
             yield task_id_of(office, place.number, name), template, bound
 
 
-def order_of(seed: int, split: str, place: Place, families: Iterable[str]) -> list[str]:
-    """Every family of a split in the order in which a place tries them.
+def order_of(seed: int, split: str, place: Place, families: Iterable[str]) -> list[Turn]:
+    """Every family of a split, with a length, in the order in which a place tries them.
 
-    First the one whose turn it is. Where it fails, what this world would not have otherwise, in an order of the place's
-    own, so that what one family leaves is shared out among all; last those whose turn comes in the same world.
+    First the one whose turn it is; where that was to be a long task, then others that can be as long. Where all fail,
+    what this world would not have otherwise, in an order of the place's own, so that what one family leaves is shared
+    out among all; last those whose turn comes in the same world.
     """
     cycle = cycle_of(split, families)
     if not cycle:
         return []
     first = cycle[place.turn % len(cycle)]
-    planned = {cycle[turn % len(cycle)] for turn in place.others} | {first}
-    rest = sorted(set(cycle) - {first})
+    planned = {cycle[turn % len(cycle)][0] for turn in place.others} | {first[0]}
+    rest = sorted({name for name, _ in cycle} - {first[0]})
     stream(seed, "places", split, place.world_index, place.number).shuffle(rest)
-    return [first, *(name for name in rest if name not in planned), *(name for name in rest if name in planned)]
+    rest = [name for name in rest if name not in planned] + [name for name in rest if name in planned]
+    long = [(name, LONG) for name in (first[0], *rest) if LONG in TURNS.get(name, ())] if first[1] >= LONG else []
+    usual = [(name, TURNS.get(name, (0,))[0]) for name in (*rest, first[0])]
+    return list(dict.fromkeys([first, *long, *usual]))
 
 
-def cycle_of(split: str, families: Iterable[str]) -> list[str]:
-    """The families of a split in turn; in ``test`` those that only it has come ``HELD_OUT_TURNS`` times as often."""
+def cycle_of(split: str, families: Iterable[str]) -> list[Turn]:
+    """The turns of a round, each family's spread over it; in ``test`` those that only it has come
+    ``HELD_OUT_TURNS`` times as often."""
     spread = []
     for position, name in enumerate(families_of(split, families)):
-        turns = HELD_OUT_TURNS if name in HELD_OUT_FAMILIES else 1
-        spread += [((turn + 0.5) / turns, position, name) for turn in range(turns)]
-    return [name for _, _, name in sorted(spread)] if split == "test" else [name for _, _, name in spread]
+        lengths = TURNS.get(name, (0,)) * (HELD_OUT_TURNS if name in HELD_OUT_FAMILIES else 1)
+        phase = position * PHASE % 1.0
+        spread += [((turn + phase) / len(lengths), position, name, length) for turn, length in enumerate(lengths)]
+    return [(name, length) for _, _, name, length in sorted(spread)]
 
 
 def rebound(seed: int, office: Office, template: Template, world_index: int, number: int) -> Iterator[Bound]:
@@ -134,15 +149,16 @@ def rebound(seed: int, office: Office, template: Template, world_index: int, num
         world_index, number: see ``Place``; a published task's provenance has both.
     """
     for attempt in range(ATTEMPTS):
-        try:
-            yield _bound(seed, (office.split, world_index, number, template.id, attempt), office, template)
-        except (Unbindable, Ambiguous):
-            continue
+        for length in sorted(set(TURNS.get(template.id, (0,)))):
+            try:
+                yield _bound(seed, (office.split, world_index, number, template.id, attempt), office, template, length)
+            except (Unbindable, Ambiguous):
+                continue
 
 
-def _bound(seed: int, key: tuple[str | int, ...], office: Office, template: Template) -> Bound:
+def _bound(seed: int, key: tuple[str | int, ...], office: Office, template: Template, length: int) -> Bound:
     rng = stream(seed, "bind", *key)
-    return template.bind(office, rng, draw_knobs(rng))
+    return template.bind(office, rng, replace(draw_knobs(rng), length=length))
 
 
 def places_of(worlds: Sequence[tuple[str, int]], tasks: int, position: int) -> list[Place]:

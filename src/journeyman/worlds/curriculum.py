@@ -18,6 +18,30 @@ DENSITY: Mapping[int, tuple[int, int]] = {10: (1, 0), 30: (3, 0), 100: (15, 2), 
 """Bucket -> (least checkable nodes, least intermediate checks): a longer horizon without feedback only fails longer."""
 
 
+TURNS: Mapping[str, tuple[int, ...]] = {
+    "CL1": (1, 2, 1, 2),
+    "CL2": (1, 2, 1),
+    "IB12": (1, 2, 1, 3),
+    "MC3": (1, 2, 1, 3),
+    "S3": (1, 2, 1),
+    "IB6": (1, 2, 1),
+    "IB9": (0, 0, 0),
+    "CL10": (0, 0, 0),
+    "MC1": (0, 0),
+    "IB7": (0, 0),
+    "IF1": (0,),
+    "IF2": (0,),
+    "TD1": (0,),
+    "SC2": (0,),
+    "MC6": (0,),
+}
+"""Family whose tasks take fifteen calls or more -> knob ``length`` of each of its turns in a round.
+
+Every other family has one turn, of length 0. With these turns more than half of the tasks take fifteen calls, and one
+in seven takes a hundred.
+"""
+
+
 @dataclass(frozen=True)
 class Knobs:
     """Levels; 0 is the easiest.
@@ -40,7 +64,7 @@ class Knobs:
         faults: share of tool calls that fail on purpose, in hundredths.
         budget: how tight turns and tokens are.
         length: tool calls that the evidence needs: 0 for what the other knobs make of it, else the bucket
-            ``BUCKETS[length]``; templates that cannot be so long ignore it (``templates.lengths``).
+            ``BUCKETS[length]``; templates that cannot be so long ignore it, see ``TURNS``.
     """
 
     hops: int = 1
