@@ -52,10 +52,13 @@ def water_sampled(draft: Draft, event: Row) -> None:
     _file(draft, event, f"{WATER}/calibration.csv", "calibration", Delimited(tuple(lines)))
     for number, (lot, content) in enumerate(sorted(contents.items()), start=1):
         shown = draft.fact(f"water:stock:{lot}", f"{100 * content:.1f}", content, "percent")
-        text = (
-            f"Certificate of analysis\n\nStock solution, {analyte}\nLot {lot}\nContent: {shown}% of the nominal one\n"
+        said = (f"Stock solution, {analyte}.", f"Lot {lot}.", f"Content: {shown}% of the nominal one.")
+        words: tuple[Block, ...] = (
+            Heading("Certificate of analysis", 0),
+            *(Paragraph(line) for line in said),
         )
-        _file(draft, event, f"{WATER}/certificate_{number}.txt", "stock_certificate", Text(text))
+        certificate = Prose(words, "Certificate of analysis", header=draft.setting.company)
+        _file(draft, event, f"{WATER}/certificate_{number}.pdf", "stock_certificate", certificate)
     names = ("Sample", "Site", "Dilution", "Reading 1", "Reading 2", "Reading 3", "Remark")
     rows = [(s["sample"], s["site"], s["dilution"], *s["readings"], s["remark"]) for s in samples]
     sheet = sheet_of("Samples", names, rows, styles=("", "", "", "rate", "rate", "rate", ""), widths=(12,) * 6 + (40,))

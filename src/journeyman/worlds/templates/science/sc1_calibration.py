@@ -87,8 +87,8 @@ class SC1:
         method = yield from reading.document_text(f"{folder}/method.docx")
         limit = re.search(r"action value is ([\d.]+) mg/L", method)
         contents = {}
-        for path in (yield from reading.list_files("certificate*.txt", folder)):
-            words = yield from reading.plain_text(path)
+        for path in (yield from reading.list_files("certificate*.pdf", folder)):
+            words = yield from reading.document_text(path)
             lot, content = re.search(r"Lot (\d+)", words), re.search(r"Content: ([\d.]+)%", words)
             if lot and content:
                 contents[lot[1]] = float(content[1]) / 100
