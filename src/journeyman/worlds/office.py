@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from uuid import UUID
 
 from journeyman.digest import tree_sha256
@@ -67,7 +68,14 @@ class Office:
 
     def where(self, fact_id: str) -> tuple[Rendering, ...]:
         """The places where a fact can be read."""
-        return tuple(one for one in self.renderings if one.fact_id == fact_id)
+        return self._places.get(fact_id, ())
+
+    @cached_property
+    def _places(self) -> Mapping[str, tuple[Rendering, ...]]:
+        found: dict[str, tuple[Rendering, ...]] = {}
+        for one in self.renderings:
+            found[one.fact_id] = (*found.get(one.fact_id, ()), one)
+        return found
 
     def of_kind(self, kind: str, subject: str = "") -> list[Document]:
         """Documents of a kind (about ``subject``, if given), by path."""

@@ -74,8 +74,9 @@ class S3:
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(chosen), (FILE,),
             _wrong(chosen, answer, guessed), trap_blind=guessed,
             single={"items": [{**row, "value": ABSENT, "whom": ""} for row in answer["items"][1:]], "citations": []},
-            facts=tuple(f"absent:{i}:whom" for i in range(1, len(planted) + 1)), traps=("T11",), knobs=knobs,
-            unordered=("citations",), notes={"items": len(chosen), "absent": sum(c["value"] == ABSENT for c in chosen)},
+            facts=(*(f"absent:{i}:whom" for i in range(1, len(planted) + 1)), *_vouched(chosen)),
+            traps=("T11",), knobs=knobs, unordered=("citations",),
+            notes={"items": len(chosen), "absent": sum(c["value"] == ABSENT for c in chosen)},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -130,6 +131,11 @@ def _payments(office: Office, rng: random.Random, bounds: tuple[int, int]) -> li
          "careless": ABSENT if row["approver"] else row["requester"]}
         for row in sorted(rng.sample(rows, count), key=lambda one: str(one["no"]))
     ]  # fmt: skip
+
+
+def _vouched(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
+    payments = [number_of(one["topic"]) for one in chosen]
+    return [f"voucher:{payment}:approver" for payment in payments if payment]
 
 
 def _approval(vouchers: Sequence[str], payment: str) -> reading.Reading:
