@@ -20,7 +20,12 @@ from journeyman.tasks.verify import BatchVerifier, GradeItem, verify_in_sandbox
 from journeyman.tools.workbench import tools_environment
 from journeyman.trials.worldgates.building import Order, Outcome, build
 from journeyman.trials.worldgates.checking import check_build, table_lines
+from journeyman.worlds.binding import rebound
+from journeyman.worlds.gates import Subject
+from journeyman.worlds.office import make_office
 from journeyman.worlds.stats import statistics_of
+from journeyman.worlds.templates import TEMPLATES
+from journeyman.worlds.variants.baselines import Texts
 from journeyman.worlds.verify import verifier_environment
 
 pytestmark = pytest.mark.thorough
@@ -84,6 +89,31 @@ def test_an_environment_that_knows_nothing_of_worlds_grades_with_the_tasks_own_p
         assert [verdict.reward for verdict in verifier.grade(items)] == [1.0, 1.0]
 
 
+def test_workbooks_of_the_sample_that_another_program_spoils_are_named(built, monkeypatch):
+    from journeyman.trials.worldgates import legs
+
+    task = load_task(next(path for path in tasks_of(built) if path.name.endswith("ib1")))
+    office = make_office(7, "train", 0)
+    origin = json.loads((task.path / "tests" / "provenance.json").read_text())
+    template = TEMPLATES["IB1"]
+    right = read_artifacts(task.path / "solution" / "deliverables")
+    bound = next(
+        one
+        for one in rebound(7, office, template, 0, origin["number"])
+        if template.write(one, one.answer, office.files) == right
+    )
+    subject = Subject(7, task.id, office, template, bound, Texts.of({}))
+    monkeypatch.setattr(legs, "SHARE", 1.0)
+    monkeypatch.setattr(legs.office, "program", lambda: "soffice")
+    environment = verifier_environment(built.out / "environments")
+    with BatchVerifier(PROVIDERS["bwrap"](), environment, "legs", waive=WAIVED) as verifier:
+        kept = legs.leg_of(subject, task, verifier, lambda data: data)
+        spoilt = legs.leg_of(subject, task, verifier, lambda data: b"nothing of it")
+    assert kept == {"task": task.id, "ran": True, "problem": ""}
+    assert "LibreOffice scores 0.0" in spoilt["problem"]
+    assert legs.counted([kept, spoilt]) == {"drawn": 2, "ran": 2, "failed": 1}
+
+
 def test_a_stopped_build_goes_on_with_the_world_it_was_in(built):
     lost = next((built.out / "progress").iterdir())
     kept, tasks = lost.read_bytes(), {path.name: directory_sha256(path) for path in tasks_of(built)}
@@ -123,6 +153,7 @@ def test_a_check_builds_again_and_finds_a_changed_task(built):
     found = check_build(built.out, waive=WAIVED)
     assert found.findings == ()
     assert len(table_lines(found.table)) == 15
+    assert len(table_lines(found.table, found.legs)) == 16
     victim = tasks_of(built)[0] / "instruction.md"
     kept = victim.read_text()
     victim.write_text(f"{kept} ")

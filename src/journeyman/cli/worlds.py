@@ -253,7 +253,7 @@ def _check_office(directory: Path, jobs: int, waive: tuple[str, ...], as_json: b
     if as_json:
         print_json({"tasks": checked.tasks, "gates": checked.table, "ladder": rungs.as_json(), "findings": findings})
     else:
-        click.echo("\n".join(table_lines(checked.table)))
+        click.echo("\n".join(table_lines(checked.table, checked.legs)))
         click.echo("\n".join(["", *rung_lines(rungs)]))
         click.echo(f"{checked.tasks} tasks, {len(findings)} findings: {directory}")
     return InputError.exit_code if findings else 0

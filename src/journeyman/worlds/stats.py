@@ -49,6 +49,7 @@ def statistics_of(out: Path) -> dict[str, Any]:
         "ladder": _ladder(tasks),
         "world_files": _world_files(out),
         "gates": gate_rows(task["gates"] for task in tasks),
+        "libreoffice": _legs(out),
         "refused": _refused(worlds),
         "cost": _cost(out, len(tasks)),
         "templates": template_costs(),
@@ -159,6 +160,16 @@ def _world_files(out: Path) -> dict[str, Any]:
         counts.append(len(paths))
         formats.append(len({path.suffix for path in paths}))
     return {"median_files": statistics.median(counts), "median_formats": statistics.median(formats)} if counts else {}
+
+
+def _legs(out: Path) -> dict[str, int]:
+    """Tasks of the sample for LibreOffice: drawn, run (where it is installed), failed."""
+    legs = [leg for path in sorted((out / "legs").glob("*.json")) for leg in json.loads(path.read_text())]
+    return {
+        "drawn": len(legs),
+        "ran": sum(leg["ran"] for leg in legs),
+        "failed": sum(bool(leg["problem"]) for leg in legs),
+    }
 
 
 def _refused(worlds: list[dict[str, Any]]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 ``OUT/layers/`` holds each world once, ``OUT/tasks/<split>/<task>/`` the tasks, ``OUT/build.json`` what was asked,
 ``OUT/progress/<world>.json`` what became of a world: its tasks, what was refused and why. A world is published by
 renames after its last gate, then its progress file is written; a build that was stopped begins again with the world it
-was in. What a world cost stands in ``OUT/cost/``, apart from everything that has to be equal in two builds.
+was in. What a world cost stands in ``OUT/cost/``, what LibreOffice made of a sample in ``OUT/legs/``, apart from
+everything that has to be equal in two builds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 from journeyman.durable import publish_directory, sync_directory, write_json
 from journeyman.errors import InputError, StorageError
+from journeyman.trials.worldgates.legs import LEGS
 from journeyman.trials.worldgates.workshop import Workshop
 from journeyman.worlds.diversify import Wording
 from journeyman.worlds.splits import office_worlds
@@ -164,6 +166,8 @@ def make_world(order: Order, out: Path, position: int, split: str, index: int, w
         facts = {"world": made.world_id, "layer": made.layer.name, "tasks": list(made.task_ids), "refused": refused,
                  "facts": made.facts}  # fmt: skip
         write_json(out / "cost" / f"{made.world_id}.json", made.cost)
+        if made.legs:
+            write_json(out / LEGS / f"{made.world_id}.json", [dict(leg) for leg in made.legs])
         write_json(out / "progress" / f"{made.world_id}.json", facts)
         return len(made.task_ids)
     finally:

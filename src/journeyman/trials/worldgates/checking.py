@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from journeyman.errors import InputError
 from journeyman.sandbox.scratch import scratch
 from journeyman.tasks.task import load_task
 from journeyman.trials.worldgates.building import WORDING, build, order_of
+from journeyman.trials.worldgates.legs import counted, legs_of
 from journeyman.worlds.gates import GATES, Report
 from journeyman.worlds.gates.g12_ladder import ladder_findings
 from journeyman.worlds.splits import refuse_held_out, refuse_mixed, refuse_shared_content
@@ -31,12 +32,14 @@ class Checked:
         findings: what does not hold, one line each.
         table: gate -> tasks, deliverables, failed.
         reports: of the tasks as they were built again.
+        legs: of the sample for LibreOffice, see ``legs.counted``.
     """
 
     tasks: int
     findings: tuple[str, ...]
     table: dict[str, dict[str, int]]
     reports: tuple[Report, ...] = ()
+    legs: Mapping[str, int] = field(default_factory=dict)
 
 
 def check_build(
@@ -68,9 +71,11 @@ def check_build(
             if directory_sha256(here[name]) != directory_sha256(again[name]):
                 findings.append(f"{here[name]}: differs from what seed {order.seed} makes")
         reports = [report_at(path) for path in again.values()]
+        legs = legs_of(place / "again")
     findings += ladder_findings(reports) if order.gates == "all" else []
+    findings += [f"{leg['task']}: {leg['problem']}" for leg in legs if leg["problem"]]
     rows = gate_rows(report.as_json()["gates"] for report in reports)
-    return Checked(len(here), tuple(sorted(findings)), rows, tuple(reports))
+    return Checked(len(here), tuple(sorted(findings)), rows, tuple(reports), counted(legs))
 
 
 def split_findings(paths: list[Path]) -> list[str]:
@@ -110,10 +115,13 @@ def report_at(task: Path) -> Report:
     )  # fmt: skip
 
 
-def table_lines(rows: dict[str, dict[str, int]]) -> list[str]:
-    """The gate table as Markdown."""
+def table_lines(rows: dict[str, dict[str, int]], legs: Mapping[str, int] | None = None) -> list[str]:
+    """The gate table as Markdown; ``legs`` adds what LibreOffice was asked."""
     lines = ["| gate | what it holds | tasks | deliverables | failed |", "|---|---|---|---|---|"]
     for gate in GATES.values():
         row = rows.get(gate.id, {"tasks": 0, "deliverables": 0, "failed": 0})
         lines.append(f"| {gate.id} | {gate.title} | {row['tasks']} | {row['deliverables']} | {row['failed']} |")
+    if legs is not None:
+        what = f"right after LibreOffice, of {legs['drawn']} drawn"
+        lines.append(f"| G5 | {what} | {legs['ran']} | {legs['ran']} | {legs['failed']} |")
     return lines

@@ -15,6 +15,7 @@ from journeyman.tasks.task import load_task
 from journeyman.tasks.verify import BatchVerifier
 from journeyman.tools.workbench import tools_environment
 from journeyman.trials.worldgates.grading import examine, texts_of
+from journeyman.trials.worldgates.legs import leg_of
 from journeyman.trials.worldgates.metering import BUILD, GATES, Spending
 from journeyman.trials.worldgates.solving import WorldDesk
 from journeyman.worlds.binding import Place, Refusals, candidates, places_of
@@ -45,6 +46,7 @@ class Made:
         task_ids: below ``tasks/`` of the staging directory.
         refusals: what was passed over.
         facts: counts for statistics, equal in every build.
+        legs: of tasks of the sample, see ``legs.leg_of``; they depend on what is installed here.
         cost: CPU seconds by side and part, see ``Spending.as_json``; not equal.
     """
 
@@ -53,6 +55,7 @@ class Made:
     task_ids: tuple[str, ...]
     refusals: Refusals
     facts: Mapping[str, Any]
+    legs: tuple[Mapping[str, Any], ...]
     cost: Mapping[str, Any]
 
 
@@ -133,7 +136,7 @@ class Workshop:
         facts = {"places": len(places), "files": len(office.files), "traps": sorted({p.trap for p in office.planted}),
                  "industry": office.industry, "style": office.style}  # fmt: skip
         facts |= {"wording": dict(sorted(self._reworded.items()))} if self._wording is not None else {}
-        return Made(office.id, layer, tuple(report.task_id for report in kept), refusals, facts,
+        return Made(office.id, layer, tuple(report.task_id for report in kept), refusals, facts, tuple(bench.legs),
                     self._spending.as_json())  # fmt: skip
 
     def _desk(self, layer: Path, office: Office) -> WorldDesk:
@@ -150,6 +153,7 @@ class Workshop:
             self._spending.charge(BUILD, "binding")
             report = self._judged(bench, place, task_id, template, bound, desk, sketches)
             if report.is_publishable:
+                self._leg(bench, task_id, template, bound)
                 seen.add(bound.instruction)
                 sketches.append(sketch_of(task_id, bound))
                 return report
@@ -182,12 +186,20 @@ class Workshop:
         self._spending.charge(BUILD, "tasks")
         return report
 
+    def _leg(self, bench: Bench, task_id: str, template: Template, bound: Bound) -> None:
+        if self._verifier is None:
+            return
+        subject = Subject(bench.order.seed, task_id, bench.office, template, bound, bench.texts)
+        leg = leg_of(subject, load_task(bench.staging / "tasks" / task_id), self._verifier)
+        bench.legs += [] if leg is None else [leg]
+        self._lap("G5")
+
     def _lap(self, gate: str) -> None:
         self._spending.charge(GATES, gate)
 
 
 class Bench:
-    """One world under construction. State: instructions it has already."""
+    """One world under construction. State: instructions it has already, and legs through another program."""
 
     def __init__(
         self, order: Order, office: Office, layer: Path, program: Path, staging: Path, texts: Texts,
@@ -200,6 +212,7 @@ class Bench:
         wanted = order.templates or tuple(TEMPLATES)
         self.templates = {name: TEMPLATES[name] for name in TEMPLATES if name in wanted}
         self.instructions: set[str] = set()
+        self.legs: list[Mapping[str, Any]] = []
 
     def remove(self, task_id: str) -> None:
         """Forget a task that was refused."""
