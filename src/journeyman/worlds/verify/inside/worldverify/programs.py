@@ -31,6 +31,9 @@ CASE_S = 5.0
 GRACE_S = 10.0
 """What starting and answering may take beside a case."""
 
+PATIENCE = 3.0
+"""On a busy machine a case gets up to so many times as long, see ``casecode.is_over``."""
+
 ENOUGH_WRONG = 3
 """Where one wrong case decides, the others are not run after so many."""
 
@@ -65,7 +68,7 @@ class Runner:
             self._say({"files": self._sources})
         asked = {"files": case.get("files", {}), "args": case.get("args", []), "stdin": str(case.get("stdin", ""))}
         self._say({**asked, "entry": case["entry"], "limit_s": limit_s, "most": MAX_OUTPUT_BYTES})
-        ends_at = time.monotonic() + limit_s + GRACE_S
+        ends_at = time.monotonic() + PATIENCE * limit_s + GRACE_S
         head, line_end, body = self._heard(bytearray(), 1, ends_at).partition(b"\n")
         try:
             status, out, err = head.decode().split(" ")
