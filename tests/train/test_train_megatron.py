@@ -113,6 +113,24 @@ def test_data_parallel_and_offloaded_layouts_take_the_steps_of_one_rank(dense, t
 
 @pytest.mark.slow
 @needs_megatron
+@pytest.mark.parametrize(
+    "layout", [{"ranks": 2, "pp": 2}, {"ranks": 2, "cp": 2}, {"ranks": 4, "pp": 2, "cp": 2}], ids=str
+)
+def test_cut_layers_and_cut_sequences_take_the_steps_of_one_rank(dense, tmp_path, layout):
+    with opened(dense, ranks=1) as alone, opened(dense, **layout) as trainer:
+        before = [trainer.forward_logprobs(step_rows(39)), alone.forward_logprobs(step_rows(39))]
+        wanted, _, weights = steps(alone, tmp_path / "a")
+        got, saved, others = steps(trainer, tmp_path / "b")
+        assert trainer.load_state(saved) == {"step": 0}
+        again = update_policy(trainer, step_rows(41))
+    assert max(np.abs(a - b).max() for a, b in zip(*before, strict=True)) < 1e-5
+    assert np.abs(wanted - got).max() < 1e-4
+    assert worst_gap(weights, others) < 1e-5
+    assert again.grad_norm == pytest.approx(got[1][1], rel=1e-4), "and resume where they stood"
+
+
+@pytest.mark.slow
+@needs_megatron
 @pytest.mark.parametrize("layout", [{"ranks": 1}, {"ranks": 2, "ep": 2}], ids=str)
 def test_a_mixture_takes_the_steps_it_takes_here(mixture, tmp_path, layout):
     with opened(mixture, **layout) as trainer:

@@ -15,7 +15,7 @@ from journeyman.train.backends.lora import inject, merged
 from journeyman.train.backends.routing import RoutingReplay
 from journeyman.train.backends.spec import BackendSpec
 from journeyman.train.backends.states import HubStates
-from journeyman.train.backends.stock import StockPolicy, padded
+from journeyman.train.backends.stock import StockPolicy
 from journeyman.train.backends.torch import Forward, TorchTrainer
 from journeyman.train.model import MODEL_CLASSES, CausalLM, load_model, read_config
 from journeyman.train.optimizer import OptimizerSpec
@@ -72,7 +72,7 @@ def open_policy(spec: BackendSpec, model: Path, dtype: str) -> StockPolicy:
     if spec.lora is not None:
         inject(opened, spec.lora)
     replay = RoutingReplay(opened) if spec.replay_routing else None
-    return StockPolicy(opened, checkpoint_layers=spec.checkpoint_layers, replay=replay)
+    return StockPolicy(opened, checkpoint_layers=spec.checkpoint_layers, replay=replay, pack=True)
 
 
 def forward_of(policy: StockPolicy, spec: BackendSpec) -> Forward:
@@ -81,9 +81,9 @@ def forward_of(policy: StockPolicy, spec: BackendSpec) -> Forward:
 
     def forward(rows: Sequence[TrainRow], topk: bool) -> Tensor:
         half = torch.autocast(device.type, torch.bfloat16) if spec.dtype == "bfloat16" else nullcontext()
-        batch = padded(rows, with_experts=policy.replays(rows), topk=topk).to(device)
+        batch = policy.laid(rows, topk=topk).to(device)
         with half:
-            logprobs: Tensor = policy(batch.ids, batch.at, batch.targets, batch.experts)
+            logprobs: Tensor = policy(batch.ids, batch.at, batch.targets, batch.experts, batch.positions, batch.lengths)
         return logprobs
 
     return forward

@@ -1,15 +1,16 @@
 """Any causal language model of transformers as one module that answers with the logprobs of trained tokens.
 
-Rows are padded on the right: in a causal model what stands behind a token does not reach it, so no mask is needed. The
-head is applied to the states that predict a trained token only, in chunks whose logits are made again in the backward
-pass, so that logits of the whole batch never exist.
+Rows lie end to end where only attention mixes tokens (``rows.py``). Elsewhere they are padded on the right: in a causal
+model what stands behind a token does not reach it, so no mask is needed. The head is applied to the states that predict
+a trained token only, in chunks whose logits are made again in the backward pass, so that logits of the whole batch
+never exist.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from journeyman.errors import InputError
 from journeyman.train.backends.batch import asked_ids, trained
 from journeyman.train.backends.routing import RoutingReplay
+from journeyman.train.backends.rows import packs
 from journeyman.train.model import CausalLM
 from journeyman.train.protocol import TrainRow
 
@@ -32,11 +34,12 @@ class Padded:
     """Rows as a model reads them.
 
     Attributes:
-        ids: int64 [rows, longest].
+        ids: int64 [rows, longest]; [1, tokens] when they lie end to end.
         at: int64 [trained tokens]: flat place of the state that predicts each trained token.
         targets: int64 [trained tokens], or [trained tokens, 1 + k] with the rollout's likeliest tokens.
         experts: int64 [layers, rows x longest, experts per token], or None.
         num_tokens: of all rows, padding not counted.
+        positions, lengths: int64 [1, tokens] and the rows' tokens, when they lie end to end; None when padded.
     """
 
     ids: Tensor
@@ -44,15 +47,21 @@ class Padded:
     targets: Tensor
     experts: Tensor | None
     num_tokens: int
+    positions: Tensor | None = None
+    lengths: tuple[int, ...] | None = None
 
     def to(self, device: torch.device) -> Padded:
         """The same on a device."""
-        experts = None if self.experts is None else self.experts.to(device)
-        return Padded(self.ids.to(device), self.at.to(device), self.targets.to(device), experts, self.num_tokens)
+        moved = {
+            name: column.to(device)
+            for name in ("ids", "at", "targets", "experts", "positions")
+            if (column := getattr(self, name)) is not None
+        }
+        return replace(self, **moved)
 
 
 def padded(rows: Sequence[TrainRow], *, with_experts: bool = False, topk: bool = False) -> Padded:
-    """Lay rows out for ``StockPolicy``.
+    """Lay rows out for ``StockPolicy``, padded.
 
     Args:
         with_experts: take ``routed_experts``, which every row must have.
@@ -61,9 +70,8 @@ def padded(rows: Sequence[TrainRow], *, with_experts: bool = False, topk: bool =
     Raises:
         InputError: a row lacks them.
     """
-    if with_experts and any(row.routed_experts is None for row in rows):
-        hint = "sample with routed_experts, or train without replay_routing"
-        raise InputError("rows.routed_experts", "missing in some rows", hint=hint)
+    if with_experts:
+        _check_experts(rows)
     longest = max(len(row.ids) for row in rows)
     ids = np.zeros((len(rows), longest), dtype=np.int64)
     at = []
@@ -75,6 +83,34 @@ def padded(rows: Sequence[TrainRow], *, with_experts: bool = False, topk: bool =
     count = sum(len(row.ids) for row in rows)
     targets = asked_ids(rows) if topk else trained(rows, [row.ids for row in rows]).long()
     return Padded(torch.from_numpy(ids), torch.from_numpy(np.concatenate(at)), targets, experts, count)
+
+
+def end_to_end(rows: Sequence[TrainRow], *, with_experts: bool = False, topk: bool = False) -> Padded:
+    """Lay rows out for a ``StockPolicy`` that packs, without padding. Arguments and errors as ``padded``."""
+    if with_experts:
+        _check_experts(rows)
+    lengths = [len(row.ids) for row in rows]
+    starts = np.cumsum([0, *lengths[:-1]])
+    at = np.concatenate([start + np.flatnonzero(row.mask) - 1 for start, row in zip(starts, rows, strict=True)])
+    experts = None
+    if with_experts:
+        flat = np.concatenate([np.asarray(row.routed_experts, np.int64) for row in rows])
+        experts = torch.from_numpy(np.ascontiguousarray(flat.swapaxes(0, 1)))
+    return Padded(
+        ids=torch.from_numpy(np.concatenate([row.ids for row in rows]).astype(np.int64))[None],
+        at=torch.from_numpy(at),
+        targets=asked_ids(rows) if topk else trained(rows, [row.ids for row in rows]).long(),
+        experts=experts,
+        num_tokens=sum(lengths),
+        positions=torch.cat([torch.arange(length) for length in lengths])[None],
+        lengths=tuple(lengths),
+    )
+
+
+def _check_experts(rows: Sequence[TrainRow]) -> None:
+    if any(row.routed_experts is None for row in rows):
+        hint = "sample with routed_experts, or train without replay_routing"
+        raise InputError("rows.routed_experts", "missing in some rows", hint=hint)
 
 
 def _experts(rows: Sequence[TrainRow], longest: int) -> Tensor:
@@ -95,14 +131,21 @@ class StockPolicy(nn.Module):
         model: a causal language model of transformers, adapters included.
         checkpoint_layers: compute each layer's activations again in the backward pass.
         replay: routers that take recorded experts, or None.
+        pack: rows lie end to end where the model allows it (``rows.packs``).
     """
 
     def __init__(
-        self, model: CausalLM, *, checkpoint_layers: bool = False, replay: RoutingReplay | None = None
+        self,
+        model: CausalLM,
+        *,
+        checkpoint_layers: bool = False,
+        replay: RoutingReplay | None = None,
+        pack: bool = False,
     ) -> None:
         super().__init__()
         self.model = model
         self._replay = replay
+        self.packs = pack and packs(model)
         if checkpoint_layers:
             for layer in layers_of(model):
                 layer.forward = functools.partial(checkpoint, layer.forward, use_reentrant=False)
@@ -113,11 +156,25 @@ class StockPolicy(nn.Module):
         has_some = any(row.routed_experts is not None for row in rows)
         return self._replay is not None and (torch.is_grad_enabled() or has_some)
 
-    def forward(self, ids: Tensor, at: Tensor, targets: Tensor, experts: Tensor | None = None) -> Tensor:
+    def laid(self, rows: Sequence[TrainRow], *, topk: bool = False) -> Padded:
+        """Rows as this policy reads them."""
+        lay = end_to_end if self.packs else padded
+        return lay(rows, with_experts=self.replays(rows), topk=topk)
+
+    def forward(
+        self,
+        ids: Tensor,
+        at: Tensor,
+        targets: Tensor,
+        experts: Tensor | None = None,
+        positions: Tensor | None = None,
+        lengths: tuple[int, ...] | None = None,
+    ) -> Tensor:
         """float32 or float64, shaped as ``targets``: their logprobs. Arguments as in ``Padded``."""
         if self._replay is not None:
             self._replay.use(experts)
-        states = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+        where = {} if lengths is None else {"position_ids": positions, "row_lengths": lengths}
+        states = self.model.base_model(input_ids=ids, use_cache=False, **where).last_hidden_state
         chosen = states.reshape(-1, states.shape[-1])[at]
         return target_logprobs(self.model.get_output_embeddings(), chosen, targets)
 

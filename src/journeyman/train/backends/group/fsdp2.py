@@ -22,7 +22,7 @@ from journeyman.train.backends.group.rank import Batch
 from journeyman.train.backends.group.sharded import ShardedState
 from journeyman.train.backends.local import engine_state, open_policy
 from journeyman.train.backends.spec import BackendSpec
-from journeyman.train.backends.stock import layers_of, padded
+from journeyman.train.backends.stock import end_to_end, layers_of, padded
 from journeyman.train.losses import PolicyLoss
 from journeyman.train.model import config_text, rate_scale
 from journeyman.train.optimizer import OptimizerSpec
@@ -104,9 +104,13 @@ class Fsdp2Work:
             write_file(engine_state(self._policy.model, whole, self._spec), path)
 
     def _logprobs(self, rows: Sequence[TrainRow], *, topk: bool = False) -> Tensor:
-        replays = bool(rows) and self._policy.replays(rows)
-        batch = padded(rows or [IDLE_ROW], with_experts=replays, topk=topk and bool(rows)).to(self._device)
-        logprobs: Tensor = self._policy(batch.ids, batch.at, batch.targets, batch.experts)
+        if rows:
+            batch = self._policy.laid(rows, topk=topk).to(self._device)
+        else:
+            batch = (end_to_end if self._policy.packs else padded)([IDLE_ROW]).to(self._device)
+        logprobs: Tensor = self._policy(
+            batch.ids, batch.at, batch.targets, batch.experts, batch.positions, batch.lengths
+        )
         return logprobs
 
     def _state(self) -> ShardedState:

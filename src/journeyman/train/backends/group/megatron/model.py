@@ -14,6 +14,7 @@ from torch import Tensor
 from journeyman.engines.embedded.checkpoint import read_directory
 from journeyman.errors import InputError
 from journeyman.train.backends.group.megatron.names import Shape, cut, globally
+from journeyman.train.backends.group.megatron.on_cpu import adapt, gathered_attention
 from journeyman.train.backends.spec import BackendSpec
 
 SEED = 1234
@@ -21,11 +22,7 @@ SEED = 1234
 
 
 def prepare(spec: BackendSpec) -> None:
-    """Join the parallel groups; on CPU, with the two changes that megatron-core 0.16 needs there.
-
-    It asks CUDA for the present device in places, and its random states fork CUDA generators for dropout, of which
-    there is none here. Without Transformer Engine its mixtures also miss a name that they test for None.
-    """
+    """Join the parallel groups; on CPU, with the changes that megatron-core needs there (``on_cpu``)."""
     from megatron.core import parallel_state
     from megatron.core.tensor_parallel import random
     from megatron.core.transformer.moe import moe_utils
@@ -33,9 +30,7 @@ def prepare(spec: BackendSpec) -> None:
     if not hasattr(moe_utils, "te_general_gemm"):
         moe_utils.te_general_gemm = None
     if spec.device == "cpu":
-        device: Any = lambda: torch.device("cpu")  # noqa: E731 - takes the place of torch's own function
-        torch.cuda.current_device = device
-        random.CudaRNGStatesTracker.fork = lambda *_, **__: contextlib.nullcontext()
+        adapt()
     layout = spec.layout
     parallel_state.initialize_model_parallel(
         tensor_model_parallel_size=layout.tp,
@@ -61,11 +56,6 @@ def check_layout(spec: BackendSpec, shape: Shape) -> None:
         if whole % parts:
             problem = f"{parts} does not divide the model's {whole} {what}"
             raise InputError(f"backend.layout.{field}", problem, allowed=f"a divisor of {whole}")
-    on_gpu = [("cp", layout.cp, "attention over cut sequences needs Transformer Engine")]
-    on_gpu.append(("pp", layout.pp, "megatron-core's pipeline schedules name CUDA devices"))
-    for field, parts, why in on_gpu if spec.device == "cpu" else ():
-        if parts > 1:
-            raise InputError(f"backend.layout.{field}", f"{parts} on CPU: {why}", allowed="1, or device = cuda")
 
 
 def build(spec: BackendSpec, shape: Shape, positions: int) -> Any:
@@ -126,9 +116,12 @@ def _layer_spec(spec: BackendSpec, shape: Shape) -> Any:
     from megatron.core.models.gpt import gpt_layer_specs as specs
 
     if spec.device == "cpu":
-        return specs.get_gpt_layer_local_spec(
+        found = specs.get_gpt_layer_local_spec(
             num_experts=shape.experts or None, qk_layernorm=shape.qk_norm, normalization="RMSNorm"
         )
+        if spec.layout.cp > 1:
+            found.submodules.self_attention.submodules.core_attention = gathered_attention()
+        return found
     return specs.get_gpt_layer_with_transformer_engine_spec(
         num_experts=shape.experts or None, qk_layernorm=shape.qk_norm
     )
