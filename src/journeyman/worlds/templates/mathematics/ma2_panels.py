@@ -30,6 +30,8 @@ FILE = "panels.json"
 Line = tuple[str, str, str]
 """Number, unit and manager of a person."""
 
+LEAST_MIXED = 100
+
 
 @dataclass(frozen=True)
 class MA2:
@@ -57,6 +59,8 @@ class MA2:
         if len(scope) < 10:
             raise Unbindable(f"{len(scope)} people in these units")
         answer = panels(people, ask)
+        if answer["mixed_panels"] < LEAST_MIXED:
+            raise Unbindable(f"{answer['mixed_panels']} mixed panels: any number of a file may be right by chance")
         old = [line for document in office.of_kind("hris_old") for line in _written(document.content)]
         wrong = _wrong(people, old, ask, answer)
         traps = tuple(sorted({one.trap for one in wrong if one.trap}))
