@@ -150,6 +150,8 @@ def test_the_largest_set_is_as_large_as_any_and_its_pairs_prove_it():
         (["d", "e", "f", "g", "a"], [["b", "d"], ["b", "e"]], 0.0),
         (["d", "e", "f", "g", "a"], [["b", "d"], ["d", "f"]], 0.0),
         (["d", "e", "f", "g", "g"], [["b", "d"], ["c", "f"]], 0.0),
+        (5, {"b": "d"}, 0.0),
+        ([None, 5, []], [5, None, ["b"]], 0.0),
     ],
 )
 def test_a_set_counts_only_with_disjoint_conflicts_that_prove_it(group, pairs, want):

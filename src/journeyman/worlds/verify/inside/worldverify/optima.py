@@ -68,8 +68,9 @@ def independent(bundle: Bundle, params: dict[str, Any]) -> Outcome:
     value = bundle.json(params["file"])
     people = {normal(one) for one in params["people"]}
     conflicts = {frozenset(map(normal, pair)) for pair in params["conflicts"]}
-    group = [normal(one) for one in at_path(value, params["group"]) or []]
-    pairs = [[normal(one) for one in pair] for pair in at_path(value, params["pairs"]) or [] if isinstance(pair, list)]
+    group = [normal(one) for one in _list(value, params["group"])]
+    pairs = [[normal(one) for one in (pair if isinstance(pair, list) else [pair])]
+             for pair in _list(value, params["pairs"])]  # fmt: skip
     findings = [f"{shown(one)} is not among them" for one in group if one not in people]
     findings += [f"{one} stands there more than once" for one in sorted(set(group)) if group.count(one) > 1]
     findings += [f"{a} and {b} are in conflict" for a in group for b in group if a < b and {a, b} in conflicts]
@@ -82,11 +83,15 @@ def independent(bundle: Bundle, params: dict[str, Any]) -> Outcome:
     return Outcome.of(0.0 if findings else 1.0, f"{len(group)} members, {len(pairs)} pairs", findings)
 
 
+def _list(value: Any, path: str) -> list[Any]:
+    found = at_path(value, path)
+    return found if isinstance(found, list) else []
+
+
 def _plan(bundle: Bundle, params: dict[str, Any]) -> tuple[Lanes, list[str]]:
-    listed = at_path(bundle.json(params["file"]), params["path"])
     found: Lanes = {}
     findings = []
-    for row in listed if isinstance(listed, list) else []:
+    for row in _list(bundle.json(params["file"]), params["path"]):
         row = row if isinstance(row, dict) else {}
         lane = normal(row.get("supplier") or ""), normal(row.get("site") or "")
         count = number_of(row.get("lots"))
