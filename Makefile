@@ -49,7 +49,7 @@ vllm-venv:
 
 test-vllm: $(DEV_READY) vllm-venv
 	OMP_NUM_THREADS=1 JOURNEYMAN_VLLM_PYTHON=.venv-vllm/bin/python \
-		$(BIN)/python -m pytest -v -rs tests/engines/test_engines_vllm_real.py $(ARGS)
+		$(BIN)/python -m pytest -v -rs tests/engines/test_engines_vllm_real.py tests/ladder/test_ladder_training_vllm.py $(ARGS)
 
 # Harbor needs a newer Python than ours and has an environment of its own; docs/interchange.md says what is compared.
 harbor-venv:
