@@ -207,6 +207,8 @@ def check(
             judge_keys=judge_keys,
             as_json=as_json,
         )
+    if regrade or judge:
+        raise InputError("--regrade" if regrade else "--judge", "goes with --quality N")
     if (directory / "build.json").is_file():
         return _check_office(directory, jobs, waive, as_json)
     splits = task_directories(directory / "tasks")
