@@ -52,6 +52,7 @@ from journeyman.worlds.templates.science.sc2_ageing import SC2
 from journeyman.worlds.templates.search.s1_amendment import S1
 from journeyman.worlds.templates.search.s2_timeline import S2
 from journeyman.worlds.templates.search.s3_absent import S3
+from journeyman.worlds.templates.search.s4_receivables import S4
 
 TEMPLATES: dict[str, Template] = {
     "IB1": IB1(),
@@ -90,6 +91,7 @@ TEMPLATES: dict[str, Template] = {
     "MC7": MC7(),
     "IB7": IB7(),
     "IB8": IB8(),
+    "S4": S4(),
     "MA1": MA1(),
     "MA2": MA2(),
     "SC1": SC1(),
