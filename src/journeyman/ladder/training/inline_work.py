@@ -17,6 +17,7 @@ from journeyman.deadline import Deadline
 from journeyman.engines.protocol import Engine, Sampling, TurnRequest, TurnResult
 from journeyman.harness.protocol import Loop
 from journeyman.seeds import key64
+from journeyman.tokens.segments import as_json
 from journeyman.trials.executors.closing import Closer, Closing
 from journeyman.trials.executors.protocol import Ticket, Workplace
 from journeyman.trials.executors.turns import Failed, Turns
@@ -204,6 +205,7 @@ class InlineWork:
             artifacts if error is None else None,
             running.attempt,
             (type(error).__name__, str(error)) if error is not None else None,
+            segments=as_json(loop.context.segments),
         )
         self._closer.add(Closing(trial, error, None, {}))
 

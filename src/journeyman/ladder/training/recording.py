@@ -17,6 +17,8 @@ from journeyman.engines.errors import EngineError
 from journeyman.engines.experts import unpacked
 from journeyman.engines.protocol import Engine, KvMode, PauseMode, Sampling, TurnRequest, TurnResult, WeightSource
 from journeyman.seeds import key64
+from journeyman.tokens.context import Segment
+from journeyman.tokens.segments import of_json
 from journeyman.train.loop.protocol import FinishedTrial
 from journeyman.trials.record import Trial
 
@@ -54,7 +56,7 @@ class _Notes:
     ids: list[int] = field(default_factory=list)
     topk_ids: list[NDArray[np.int32]] = field(default_factory=list)
     topk_logprobs: list[NDArray[np.float32]] = field(default_factory=list)
-    experts: list[NDArray[Any]] = field(default_factory=list)
+    experts: list[list[NDArray[Any]]] = field(default_factory=list)
     is_told: bool = False
 
 
@@ -138,8 +140,8 @@ class Recorder:
                 raise EngineError(f"the likeliest tokens noted of {trial.request.trial_id} are not those of its tokens")
             found["topk_ids"] = np.concatenate(notes.topk_ids)[-count:]
             found["topk_logprobs"] = np.concatenate(notes.topk_logprobs)[-count:]
-        if notes.experts and not trial.segments:
-            found["routed_experts"] = _whole(np.concatenate(notes.experts), len(columns.ids))
+        if notes.experts:
+            found["routed_experts"] = _by_segment(notes.experts, of_json(trial.segments), len(columns.ids))
         return found
 
     def forget(self, trial_ids: Sequence[str]) -> None:
@@ -174,9 +176,10 @@ class Recorder:
             notes.topk_ids.append(result.top_logprobs.ids)
             notes.topk_logprobs.append(result.top_logprobs.logprobs)
         if result.routed_experts is not None:
-            if notes.is_told:
-                notes.experts, notes.is_told = [], False
-            notes.experts.append(unpacked(result.routed_experts))
+            if notes.is_told or not notes.experts:
+                notes.experts.append([])
+                notes.is_told = False
+            notes.experts[-1].append(unpacked(result.routed_experts))
         return replace(result, top_logprobs=None)
 
     def _probe(self) -> None:
@@ -208,6 +211,22 @@ class Recorder:
         if result.routed_experts is not None:
             told["routed_experts"] = _whole(unpacked(result.routed_experts), len(ids))
         self._probes.append(FinishedTrial(-1, 0, ids, mask, logprobs, column, None, None, "none", **told))
+
+
+def _by_segment(told: Sequence[list[NDArray[Any]]], segments: Sequence[Segment], tokens: int) -> NDArray[Any]:
+    """Experts of every stored token: each context was told as it was shown, its shared prefix included.
+
+    Args:
+        told: rows of each context that turns were sampled in, those of earlier attempts first.
+    """
+    shown = list(told[-len(segments) :])
+    ends = [*(segment.start for segment in segments[1:]), tokens]
+    found = []
+    for index, (segment, end) in enumerate(zip(segments, ends, strict=True)):
+        shared = sum(b - a for a, b in segment.shared)
+        rows = np.concatenate(shown[index]) if index < len(shown) else shown[-1][0][:0]
+        found.append(_whole(rows, shared + end - segment.start)[shared:])
+    return np.concatenate(found)
 
 
 def _whole(rows: NDArray[Any], tokens: int) -> NDArray[Any]:

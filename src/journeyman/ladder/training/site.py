@@ -236,6 +236,8 @@ def finished_of(
         "family": trial.request.task.family,
         "outcome": trial.outcome.outcome_class if trial.outcome is not None else "system_error",
     }
+    if trial.segments:
+        facts["segments"] = [dict(segment) for segment in trial.segments]
     if verdict is not None:
         facts["explain"] = verdict.explain
         facts["failed"] = [[check.id, check.explain] for check in verdict.checks if check.score < 1]

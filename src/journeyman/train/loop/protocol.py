@@ -50,7 +50,7 @@ class FinishedTrial:
         passed: of the verdict.
         cause: row of the error table.
         facts: JSON about it: ``stop_reason``, ``calls``, ``errors``, ``malformed``, ``seconds``, ``usd``, ``explain``,
-            ``shadow_reward``.
+            ``shadow_reward``, and ``segments`` of a context that was edited, as ``tokens.segments`` writes them.
         topk_ids, topk_logprobs: [sampled tokens, k], the engine's likeliest tokens at each sampled one, in order, or
             None where the loss needs none.
         routed_experts: [tokens, layers, experts per token], where the engine recorded them, or None.

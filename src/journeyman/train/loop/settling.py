@@ -8,17 +8,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from journeyman.errors import InputError
+from journeyman.tokens.segments import of_json
 from journeyman.train.advantages import group_advantages
 from journeyman.train.loop.protocol import FinishedTrial, GroupOrder
 from journeyman.train.protocol import TrainRow
 from journeyman.train.switches import Switches, kept_rows, length_penalties
+
+COLUMNS = ("ids", "logprobs", "topk_ids", "topk_logprobs", "routed_experts")
+"""Of a ``TrainRow``, with an entry per token, beside its mask."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def rows_of(groups: Sequence[SettledGroup], advantage: str, switches: Switches |
     """The training rows of a step: the valid trials of each Group against their own baseline.
 
     A trial that sampled nothing (or was cut before its first token) is in the baseline but has no row; neither has one
-    that ``switches.overlong`` leaves out.
+    that ``switches.overlong`` leaves out. One whose context was edited has a row for each segment.
     """
     switches = switches or Switches()
     rows: list[TrainRow] = []
@@ -111,10 +115,30 @@ def rows_of(groups: Sequence[SettledGroup], advantage: str, switches: Switches |
         given = [_given_later(trial) for trial in valid]
         penalties = length_penalties(rewards, of_group, generated, given, switches.length_penalty)
         advantages = group_advantages(advantage, rewards, of_group, penalties=penalties)
-        found = [row_of(trial, advantage=float(a), prompt=number) for trial, a in zip(valid, advantages, strict=True)]
-        trained = [i for i, trial in enumerate(valid) if trial.num_sampled]
-        cut = [str(valid[i].facts.get("stop_reason", "")).startswith("limit.") for i in trained]
-        rows += kept_rows([found[i] for i in trained], cut, switches)
+        found = [
+            (row, str(trial.facts.get("stop_reason", "")).startswith("limit."))
+            for trial, a in zip(valid, advantages, strict=True)
+            for row in parts_of(trial, advantage=float(a), prompt=number)
+        ]
+        rows += kept_rows([row for row, _ in found], [cut for _, cut in found], switches)
+    return rows
+
+
+def parts_of(trial: FinishedTrial, *, advantage: float, prompt: int) -> list[TrainRow]:
+    """The rows of a trial, without those that sampled nothing: one, or one for each segment of a context that was
+    edited, each as the model saw it; a token that several segments show is trained on where it was sampled."""
+    whole = row_of(trial, advantage=advantage, prompt=prompt)
+    segments = of_json(trial.facts.get("segments"))
+    if len(segments) == 1:
+        return [whole] if trial.num_sampled else []
+    rows = []
+    ends = [*(segment.start for segment in segments[1:]), len(trial.ids)]
+    for segment, end in zip(segments, ends, strict=True):
+        shown = np.concatenate([np.arange(a, b) for a, b in (*segment.shared, (segment.start, end))])
+        mask = np.where(shown >= segment.start, trial.mask[shown], 0).astype(np.uint8)
+        columns = {name: column[shown] for name in COLUMNS if (column := getattr(whole, name)) is not None}
+        if mask.any():
+            rows.append(replace(whole, **{**columns, "mask": mask}))
     return rows
 
 

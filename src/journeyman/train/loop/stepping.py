@@ -151,6 +151,7 @@ def fresh_gap(
     Returns:
         None when there is none: older tokens differ from the trainer by what it has learned since.
     """
+    trials = [t for t in trials if not t.facts.get("segments")]  # what an edited context showed is told by segment
     masks = {id(t): t.mask.astype(bool) & (t.versions == version) for t in trials}
     told = [t for t in trials if masks[id(t)].any()]
     if whole:
