@@ -29,6 +29,7 @@ from journeyman.worlds.templates.consulting.mc6_interviews import MC6
 from journeyman.worlds.templates.consulting.mc7_refresh import MC7
 from journeyman.worlds.templates.consulting.mc8_survey import MC8
 from journeyman.worlds.templates.coordination.ib12_questions import IB12
+from journeyman.worlds.templates.coordination.x1_memo import X1
 from journeyman.worlds.templates.dialogue.td1_meeting import TD1
 from journeyman.worlds.templates.dialogue.td2_release import TD2
 from journeyman.worlds.templates.engineering.ml1_payments import ML1
@@ -102,5 +103,6 @@ TEMPLATES: dict[str, Template] = {
     "IF1": IF1(),
     "TD1": TD1(),
     "TD2": TD2(),
+    "X1": X1(),
 }
 """Id -> template, in the order in which a build takes them in turn."""
