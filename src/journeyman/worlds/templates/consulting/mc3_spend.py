@@ -192,7 +192,7 @@ def baseline(
     count: Counter[tuple[str, str]] = Counter()
     borne: Counter[str] = Counter()
     lines: list[dict[str, Any]] = []
-    for payment in sorted(payments):
+    for payment in sorted(payments, key=lambda one: one[0]):
         centre = (centres or {}).get(payment[0], "")
         if centre and in_scope(payment, ask):
             lines.append({"payment": payment[0], "centre": centre})
