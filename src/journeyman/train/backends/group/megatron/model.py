@@ -56,6 +56,9 @@ def check_layout(spec: BackendSpec, shape: Shape) -> None:
         if whole % parts:
             problem = f"{parts} does not divide the model's {whole} {what}"
             raise InputError(f"backend.layout.{field}", problem, allowed=f"a divisor of {whole}")
+    if spec.device == "cpu" and shape.experts and layout.pp > 1:
+        problem = f"{layout.pp} for a mixture on CPU: the dispatcher that runs there takes rows of one length only"
+        raise InputError("backend.layout.pp", problem, allowed="1, or device = cuda")
 
 
 def build(spec: BackendSpec, shape: Shape, positions: int) -> Any:
@@ -175,7 +178,7 @@ def _config(spec: BackendSpec, shape: Shape) -> Any:
         deallocate_pipeline_outputs=False,
         params_dtype=getattr(torch, spec.dtype),
         pipeline_dtype=getattr(torch, spec.dtype),
-        moe_token_dispatcher_type="alltoall" if spec.device == "cuda" else "allgather",
+        moe_token_dispatcher_type="allgather" if shape.experts and spec.device == "cpu" else "alltoall",
         bf16=half,
         recompute_granularity="full" if spec.checkpoint_layers else None,
         recompute_method="uniform" if spec.checkpoint_layers else None,
