@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 #: The floor everybody stands on; modules beside the rooms, and the one package among them.
-FLOOR = {"errors", "config", "deadline", "digest", "durable", "clock", "seeds", "redact", "_version"}
+FLOOR = {"errors", "config", "deadline", "digest", "durable", "clock", "seeds", "redact", "cores", "_version"}
 HEAVY = {"torch", "transformers", "ray", "vllm", "scipy", "openpyxl", "docx", "pdfplumber", "reportlab", "xlsxwriter"}
 #: Folders and modules that exist to wrap a heavy library: they may import it at their top.
 ADAPTERS = ("engines/embedded/", "engines/vllm/inside/", "train/")
