@@ -23,7 +23,7 @@ from journeyman.config import load
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 #: `someone` is the agreed stand-in of tests about such paths.
-MACHINE_PATH = re.compile(r"(?<![\w.])/(?:[w]ork|[r]oot|[f]arm|[h]ome/(?!someone\b)[a-z]+)(?:/|\b)")
+MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:[w]ork|[r]oot|[f]arm|[h]ome/(?!someone\b)[a-z]+)(?:/|\b)")
 #: Where such a path is one inside a sandbox or a container, not of a machine.
 INSIDE = re.compile(r"bind|tmpfs|mount|sandbox", re.IGNORECASE)
 REGISTRY = re.compile(r"py[p]i\.[o]rg|[p]ythonhosted|[r]egistry\.npm|[d]eb\.debian", re.IGNORECASE)
