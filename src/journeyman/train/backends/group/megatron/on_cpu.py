@@ -1,8 +1,9 @@
 """What megatron-core 0.16 needs to run on CPU processes: a few functions replaced, and attention over cut sequences.
 
 It asks CUDA for the present device in places, its random states fork CUDA generators for dropout (there is none here),
-its pipeline schedule counts tokens in CUDA memory and copies tied embeddings there, and it cuts rotary angles over ranks with a copy to CUDA. Without
-Transformer Engine its mixtures miss a name that they test for None, and its attention refuses context parallelism.
+its pipeline schedule counts tokens in CUDA memory and copies tied embeddings there, and it cuts rotary angles over
+ranks with a copy to CUDA. Without Transformer Engine its mixtures miss a name that they test for None, and its attention
+refuses context parallelism.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def adapt() -> None:
     torch.cuda.current_device = device
     torch.cuda.synchronize = lambda *_, **__: None
     stay: Any = lambda tensor, *_, **__: tensor  # noqa: E731 - as above
-    torch.Tensor.cuda = stay
+    torch.Tensor.cuda = stay  # type: ignore[method-assign]
     random.CudaRNGStatesTracker.fork = lambda *_, **__: contextlib.nullcontext()
     schedules.torch = _OnCpu()
     rotary_pos_embedding.get_pos_emb_on_this_cp_rank = _own_angles
