@@ -31,8 +31,8 @@ MAX_CALLS = 1_200
 CALL_DEADLINE_S = 60.0
 MAX_COLLECTED_CHARS = 40_000_000
 
-_PACK = f"cd {FOLDER} 2>/dev/null && tar -cf - . | base64 -w0"
 _CLEAN = f"rm -rf {FOLDER}"
+_PACK = f"tar -cf - -C {FOLDER} . 2>/dev/null | base64 -w0; {_CLEAN}"
 _KEEP_APPS = "rm -rf /tmp/apps && cp -a /apps_data /tmp/apps"
 _RESTORE_APPS = "find /apps_data -mindepth 1 -delete; cp -a /tmp/apps/. /apps_data/"
 
@@ -97,15 +97,18 @@ class WorldDesk:
         if bound.counterparts:
             offered = AnsweringTools(tools, Script.of(bound.counterparts))
             _plain_shell(tools, _KEEP_APPS)
-        calls, problem = 0, ""
+        calls, problem, files = 0, "", None
         solving = template.solve(bound.ask)
         try:
             calls, problem = _drive(solving, offered)
-            files = {**_collected(tools), **journal_of(offered)} if not problem else {}
+            files = {**_collected(tools), **journal_of(offered)} if not problem else None
         finally:
             solving.close()
-            _plain_shell(tools, f"{_CLEAN}; {_RESTORE_APPS}" if bound.counterparts else _CLEAN)
-        return Executed(files, calls, problem)
+            if files is None:
+                _plain_shell(tools, _CLEAN)
+            if bound.counterparts:
+                _plain_shell(tools, _RESTORE_APPS)
+        return Executed(files or {}, calls, problem)
 
 
 def _drive(solving: Solving, tools: ToolSet) -> tuple[int, str]:
@@ -130,7 +133,7 @@ def _drive(solving: Solving, tools: ToolSet) -> tuple[int, str]:
 
 
 def _collected(tools: SandboxTools) -> dict[str, bytes]:
-    """Regular files that a solver left in the place of deliverables."""
+    """Regular files that a solver left in the place of deliverables, which is empty afterwards."""
     text = _plain_shell(tools, _PACK)
     if not text:
         return {}

@@ -33,6 +33,7 @@ class Workbook:
             if cell.formula
         }
         self._fresh: dict[tuple[str, int, int], tuple[str, Any]] | None = None
+        self._engine: Any = None  # a copy for perturbations, as the file says, between two of them
 
     @property
     def sheets(self) -> list[str]:
@@ -121,15 +122,17 @@ class Workbook:
         Raises:
             ValueError: the engine cannot load the workbook.
         """
-        import formualizer
-
-        book = formualizer.load_workbook_bytes(self.data)
-        book.set_temporal_egress("serial")
-        book.set_deterministic_clock(CLOCK, "utc")
+        book, self._engine = self._engine or self._loaded(), None
+        before: list[tuple[str, int, int, Any]] | None = []
         for address, value in changes.items():
             sheet, row, column = self.place(address)
             if sheet is None:
                 raise ValueError(f"no sheet of {address}")
+            cell = self.book.sheet(sheet).cells.get((row, column))
+            if before is not None and cell is not None and cell.kind == "n" and not cell.formula:
+                before.append((sheet, row, column, cell.value))
+            else:  # what cannot be put back as it was ends this copy
+                before = None
             book.set_value(sheet, row, column, value)
         try:
             book.evaluate_all()
@@ -140,7 +143,20 @@ class Workbook:
             sheet, row, column = self.place(address)
             value = None if sheet is None else book.get_value(sheet, row, column)
             found[address] = f"#{value.get('kind')}" if isinstance(value, dict) else value
+        if before is not None:
+            for sheet, row, column, value in before:
+                book.set_value(sheet, row, column, value)
+            self._engine = book
         return found
+
+    def _loaded(self) -> Any:
+        """A copy in the engine. Raises ValueError."""
+        import formualizer
+
+        book = formualizer.load_workbook_bytes(self.data)
+        book.set_temporal_egress("serial")
+        book.set_deterministic_clock(CLOCK, "utc")
+        return book
 
 
 def _computed(data: bytes, cells: list[tuple[str, int, int]], epoch: int) -> dict[tuple[str, int, int], Any]:
