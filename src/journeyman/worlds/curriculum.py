@@ -33,7 +33,10 @@ TURNS: Mapping[str, tuple[int, ...]] = {
     "IF2": (0,),
     "TD1": (0,),
     "SC2": (0,),
+    "X1": (0,),
     "MC6": (0,),
+    "CL8": (0,),
+    "S2": (0,),
 }
 """Family whose tasks take fifteen calls or more -> knob ``length`` of each of its turns in a round.
 
