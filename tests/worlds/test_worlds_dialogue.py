@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 
 import pytest
 from verifier_here import graded, office
 
 from journeyman.seeds import stream
-from journeyman.tasks.counterparts import JOURNAL, Script, Talk
+from journeyman.tasks.counterparts import JOURNAL, Script, Talk, load_script
+from journeyman.tasks.task import load_task
 from journeyman.worlds.curriculum import Knobs
+from journeyman.worlds.package import write_layer, write_program, write_task
 from journeyman.worlds.template import Bound
 from journeyman.worlds.templates import TEMPLATES
 from journeyman.worlds.templates.dialogue.speaking import day_forms, length_forms, time_forms
@@ -64,6 +67,18 @@ def test_neither_instruction_nor_world_tells_what_only_people_know(name):
     asked = json.dumps(dict(one.ask))
     assert len(one.ask) == 2
     assert "REL-" not in asked + one.instruction
+
+
+def test_a_written_task_keeps_its_script_with_the_tests_and_nothing_of_it_with_the_world(tmp_path: Path):
+    one, world = bound("TD1"), office()
+    layer, program = write_layer(world, tmp_path / "layers"), write_program(tmp_path)
+    task = write_task(world, TEMPLATES["TD1"], one, tmp_path / "task", layer, program, {})
+    assert load_script(task) == Script.of(one.counterparts)
+    assert load_task(task).world.is_dir()
+    seal = str(one.counterparts["seal"]).encode()
+    seen = [task / "instruction.md", *(path for path in (task / "environment").rglob("*") if path.is_file())]
+    assert not any(seal in path.read_bytes() for path in seen)
+    assert "tests/counterparts.json" in (task / "task.toml").read_text()
 
 
 def test_a_mail_that_names_every_day_confirms_nothing_before_the_others_agreed():

@@ -147,6 +147,7 @@ def task_toml(office: Office, bound: Bound) -> str:
                     "split": office.split,
                     "world_digest": tree_sha256(office.files),
                     "deliverables": list(bound.deliverables),
+                    **({"counterparts": f"tests/{counterparts.FILE}"} if bound.counterparts else {}),
                 }
             },
             "agent": {"timeout_sec": AGENT_TIMEOUT_S},

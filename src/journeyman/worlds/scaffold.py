@@ -7,7 +7,10 @@ from pathlib import Path
 
 from journeyman.errors import InputError
 
-DOMAINS = ("banking", "law", "consulting", "search", "code", "coordination")
+DOMAINS = (
+    *("banking", "law", "consulting", "search", "code", "coordination"),
+    *("instructions", "dialogue", "mathematics", "science", "engineering"),
+)
 
 TEMPLATE = '''\
 """{id}: how much of a customer's billing falls into one fiscal year. Replace this by what your template asks.
