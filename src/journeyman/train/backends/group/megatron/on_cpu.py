@@ -2,8 +2,8 @@
 
 It asks CUDA for the present device in places, its random states fork CUDA generators for dropout (there is none here),
 its pipeline schedule counts tokens in CUDA memory and copies tied embeddings there, and it cuts rotary angles over
-ranks with a copy to CUDA. Without Transformer Engine its mixtures miss a name that they test for None, and its attention
-refuses context parallelism.
+ranks with a copy to CUDA. Without Transformer Engine its mixtures miss a name that they test for None, and its
+attention refuses context parallelism.
 """
 
 from __future__ import annotations
