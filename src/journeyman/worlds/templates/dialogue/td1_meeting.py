@@ -250,13 +250,13 @@ def _checks(ask: Mapping[str, Any], told: Mapping[str, Any], seal: str) -> tuple
     again = [f"agrees:{one}:{told['then']}" for one in told["people"]]
     event = {"summary": entry["summary"], "start": f"{entry['start']}:00Z", "end": f"{entry['end']}:00Z",
              "location": entry["location"], "people": entry["people"]}  # fmt: skip
-    people = [ask["host"], *told["people"]]
+    people = [ask["host"], *told["people"], ask["agent"]]
     return (
         Check("journal", "journal.sealed", {"file": JOURNAL, "seal": seal}, kind="gate"),
         Check("nothing else done", "journal.only", {
             "file": JOURNAL, "agent": ask["agent"], "people": people, "tools": [
-                "mail_send_mail", "mail_reply_mail", "mail_reply_all_mail", "calendar_create_event",
-                "calendar_update_event", "calendar_delete_event",
+                "mail_send_mail", "mail_reply_mail", "mail_reply_all_mail", "mail_forward_mail",
+                "calendar_create_event", "calendar_update_event", "calendar_delete_event",
             ],
         }, kind="gate", no_op="pass"),
         Check("entry", "journal.events", {"file": JOURNAL, "events": [event], "needs": ["confirmed", *again]},

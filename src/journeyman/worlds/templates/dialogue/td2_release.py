@@ -305,7 +305,8 @@ def _checks(ask: Mapping[str, Any], told: Mapping[str, Any], seal: str) -> tuple
             "tools": ["mail_send_mail", "mail_reply_mail", "mail_reply_all_mail", "mail_forward_mail"],
         }, kind="gate", no_op="pass"),
         Check("release", "journal.mails", {
-            **base, "known": talked, "mails": [mail], "needs": ["confirmed", f"refused:{told['refused']}", *approved],
+            **base, "known": [*talked, ask["agent"]], "mails": [mail],
+            "needs": ["confirmed", f"refused:{told['refused']}", *approved],
         }, weight=0.7),
         Check("approvals", "journal.obtained", {**base, "marks": approved, "before": outside}, weight=0.1,
               stage="intermediate"),
