@@ -267,3 +267,12 @@ def test_calls_of_every_size_read_back_bit_for_bit_whatever_their_codec(tmp_path
     assert content.torn_bytes == 0
     assert equal(joined(content.calls), context.arrays())
     assert len(content.calls) == 6
+
+
+def test_a_small_call_is_stored_in_the_bytes_that_arrow_itself_would_write() -> None:
+    from journeyman.trials.store.columns import DTYPES
+    from journeyman.trials.store.stream import PLAIN_TOKENS, _batch, _plain
+
+    for size in range(PLAIN_TOKENS):
+        columns = [np.arange(k, size + k).astype(dtype) for k, dtype in enumerate(DTYPES.values())]
+        assert _plain(size, columns) == _batch(size, columns).serialize().to_pybytes()

@@ -24,7 +24,7 @@ from journeyman.trials.limits import Limits
 from journeyman.trials.quiesce import quiesce
 from journeyman.trials.record import Trial
 
-SHORT = Limits(start_s=5, setup_s=0.2, agent_s=0.5, quiesce_s=0.5, collect_s=0.5, stop_s=0.5, slack_s=0.5)
+SHORT = Limits(start_s=5, setup_s=2, agent_s=4, quiesce_s=0.5, collect_s=0.5, stop_s=0.5, slack_s=0.5)
 
 
 def run_with(prepared: Workshop, kind: str, *, max_attempts: int = 1, limits: Limits | None = None) -> list[Trial]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,8 +14,18 @@ from journeyman.tokens.context import Columns, Source
 DTYPES = {"ids": "int32", "mask": "uint8", "logprob": "float32", "source": "uint8", "version": "int32", "turn": "int32"}
 """Name and dtype of every token column, in order; one value per token."""
 
-_PROMPT, _OBSERVATION = int(Source.PROMPT), int(Source.OBSERVATION)
-_SAMPLED, _DEMONSTRATION = int(Source.SAMPLED), int(Source.DEMONSTRATION)
+_TURN = b"t"
+_KINDS = bytes(
+    {
+        Source.PROMPT: ord("g"),
+        Source.OBSERVATION: ord("g"),
+        Source.SAMPLED: ord("t"),
+        Source.DEMONSTRATION: ord("t"),
+    }.get(source, ord("f"))  # type: ignore[call-overload]
+    for source in range(256)
+)
+"""Letter of every source: given to the policy, part of a turn, or forced into one. Bytes cost less than arrays here."""
+_BOUNDARY = re.compile(rb"[^g](?=g)")
 
 SPAN_FIELDS = ("start", "end", "source", "version", "turn")
 
@@ -76,7 +87,7 @@ def from_spans(
 
 def has_turn(call: Columns) -> bool:
     """Whether some of these tokens are a turn (sampled or demonstrated), not only what was given to the policy."""
-    return bool(((call.source == _SAMPLED) | (call.source == _DEMONSTRATION)).any())
+    return _TURN in call.source.tobytes().translate(_KINDS)
 
 
 def calls_of(columns: Columns) -> list[Columns]:
@@ -87,8 +98,8 @@ def calls_of(columns: Columns) -> list[Columns]:
     """
     if len(columns.ids) == 0:
         return []
-    given = (columns.source == _PROMPT) | (columns.source == _OBSERVATION)
-    later = ((given[1:] & ~given[:-1]).nonzero()[0] + 1).tolist()
+    kinds = columns.source.tobytes().translate(_KINDS)
+    later = [found.start() + 1 for found in _BOUNDARY.finditer(kinds)]
     if not later:
         return [columns]
     return [cut(columns, start, end) for start, end in itertools.pairwise([0, *later, len(columns.ids)])]

@@ -21,6 +21,9 @@ from journeyman.trials.store.schema import ATTEMPT_KEY, FLAT_SINCE, TRIAL_KEY, V
 PLAIN_TOKENS, LIGHT_TOKENS = 32, 512
 """Calls of fewer tokens are stored plain, or by LZ4: there zstd costs more time than its smaller bytes are worth."""
 
+_ALIGNED = 8
+"""Bytes to which Arrow IPC pads the buffers of a message by default."""
+
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """The end-of-stream mark of Arrow IPC: a closed stream has it, a running or killed one does not."""
 
@@ -76,18 +79,14 @@ class TokenStream:
 
     def append(self, call: Columns) -> None:
         """Store one call. Raises OSError (e.g. ENOSPC) with the file as it was before."""
-        import pyarrow as pa
-
         n = len(call.ids)
         columns = [np.ascontiguousarray(getattr(call, name), dtype) for name, dtype in DTYPES.items()]
-        arrays = [  # not through pa.array, which would load pandas
-            pa.Array.from_buffers(kind, n, [None, pa.py_buffer(column)])
-            for kind, column in zip(self._types, columns, strict=True)
-        ]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         if n < PLAIN_TOKENS:
-            self._write(batch.serialize().to_pybytes())
+            self._write(_plain(n, columns))
             return
+        import pyarrow as pa
+
+        batch = _batch(n, columns)
         codec = "lz4" if n < LIGHT_TOKENS else "zstd"
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
@@ -127,6 +126,42 @@ def _fields() -> tuple[list[Any], Any]:
 
     types = [getattr(pa, dtype)() for dtype in DTYPES.values()]
     return types, pa.schema(zip(DTYPES, types, strict=True))
+
+
+def _batch(n: int, columns: list[np.ndarray[Any, Any]]) -> Any:
+    """The columns as a record batch; not through ``pa.array``, which would load pandas."""
+    import pyarrow as pa
+
+    types, schema = _fields()
+    arrays = [
+        pa.Array.from_buffers(kind, n, [None, pa.py_buffer(column)])
+        for kind, column in zip(types, columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _plain(n: int, columns: list[np.ndarray[Any, Any]]) -> bytes:
+    """The IPC message of an uncompressed batch: those of equal length differ in nothing but the values."""
+    message, places = _template(n)
+    whole = bytearray(message)
+    for (start, end), column in zip(places, columns, strict=True):
+        whole[start:end] = column.tobytes()
+    return bytes(whole)
+
+
+@lru_cache(maxsize=PLAIN_TOKENS)
+def _template(n: int) -> tuple[bytes, tuple[tuple[int, int], ...]]:
+    """A message of ``n`` tokens, and where in it the bytes of each column stand (start, end)."""
+    import pyarrow as pa
+
+    message = _batch(n, [np.zeros(n, dtype) for dtype in DTYPES.values()]).serialize().to_pybytes()
+    at = len(message) - pa.ipc.read_message(message).body.size
+    places = []
+    for dtype in DTYPES.values():
+        size = n * np.dtype(dtype).itemsize
+        places.append((at, at + size))
+        at += -(-size // _ALIGNED) * _ALIGNED
+    return message, tuple(places)
 
 
 def read_stream(data: bytes, where: str) -> StreamContent:
