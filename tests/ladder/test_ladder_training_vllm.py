@@ -80,6 +80,7 @@ def test_a_stale_head_stops_the_asynchronous_run_though_no_trial_is_sampled_by_o
     assert all(record["policy/gap_mean"] is not None for record in result.records), "no step is blind"
 
 
+@pytest.mark.thorough
 def test_a_server_that_does_not_answer_ends_the_run_with_what_to_do(prepared, policy, tmp_path):
     with pytest.raises(EnvironmentMissing, match=r"127\.0\.0\.1:9"):
         trained(prepared, policy, tmp_path / "run", {"urls": ["http://127.0.0.1:9"]})
