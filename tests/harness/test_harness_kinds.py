@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from datetime import date
 
@@ -130,6 +131,23 @@ def test_terminal_types_into_a_real_pty_and_must_say_twice_that_it_is_done(
     assert "Are you sure" not in seen[4]
     assert (loop.stop_reason, loop.status) == ("answered", "completed")
     assert sandbox.download("/ws/sum.txt", deadline_s=10) == b"412+388\n"
+
+
+def test_an_interrupt_reaches_a_terminal_whose_run_was_started_in_the_background(
+    opened: Callable[..., Opened], open_terminal: Callable[..., Sandbox]
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell starts what it puts behind an ampersand
+    try:
+        trial = opened("terminal", sandbox=open_terminal({"sales.csv": SALES}))
+        turns = [
+            trial.keys(("sleep 100\n", 1.0), ("C-c", 1.0), ("echo interrupted $?\n", 2.0)),
+            trial.keys(done=True),
+            trial.keys(done=True),
+        ]
+        loop = trial.play(turns, "wait", ["sales.csv"])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "interrupted 130" in loop.turns[0].observation
 
 
 @pytest.mark.parametrize("name", SPECS)

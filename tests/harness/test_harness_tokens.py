@@ -46,6 +46,20 @@ def test_prompts_grow_by_what_was_sampled_and_answered_for_tool_harnesses(
     assert specials_of(trial) == specials_of(plain)
 
 
+def test_a_broken_turn_that_the_budget_lets_nobody_draw_again_stays_the_choice_of_the_policy(
+    opened: Callable[..., Opened],
+) -> None:
+    trial = opened("react", "qwen2.5", tools=Drawer({"a": "x"}), budget=Budget(context_tokens=6_500, max_turns=2))
+    trial.sent = trial.loop.open("do it", ["a"])
+    broken = trial.renderer.tokenizer.encode_marked("<tool_call></tool_call><|im_end|>")
+    for _ in range(2):
+        trial.take(TurnResult("t", broken, np.full(len(broken), -0.5, np.float32), "stop", 3))
+    assert trial.loop.stop_reason == "limit.turns"
+    assert [turn.discarded for turn in trial.loop.turns] == [True, False]
+    columns = trial.loop.context.arrays()
+    assert columns.mask.sum() == len(broken)
+
+
 @settings(max_examples=40, **FUZZ)
 @given(data=st.data())
 def test_whatever_is_sampled_the_tokens_only_grow_and_the_loop_never_breaks(

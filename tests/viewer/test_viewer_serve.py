@@ -138,9 +138,16 @@ def test_a_taken_port_is_a_clear_error(run):
 
 
 def test_ctrl_c_ends_it_and_the_address_is_printed_first(run):
-    code = f"import pathlib, journeyman.viewer as v; v.serve(pathlib.Path({str(run)!r}), port=0, as_json=True)"
+    code = (
+        # a suite that a shell started in the background inherits a deaf SIGINT
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"import pathlib, journeyman.viewer as v; v.serve(pathlib.Path({str(run)!r}), port=0, as_json=True)"
+    )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["url"].startswith("http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 0
+        try:
+            assert process.wait(timeout=10) == 0
+        finally:
+            process.kill()

@@ -177,11 +177,11 @@ class AgentLoop:
         self.context.append_sampled(result.ids, result.logprobs, versions or result.version)
 
     def _draw_again(self, result: TurnResult, act: Act) -> list[int] | None:
-        self._keep(result, act, discarded=True)
-        self._redraws += 1
         reason = exhausted(self.spec.budget, self.spent)
+        self._keep(result, act, discarded=reason is None)  # what is not drawn again stays the policy's choice
         if reason is not None:
             return self._stop(reason)
+        self._redraws += 1
         self._discarding.discard(len(result.ids))
         self.epoch += 1
         self._new = 0

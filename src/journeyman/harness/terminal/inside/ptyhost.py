@@ -13,6 +13,7 @@ import json
 import os
 import pty
 import selectors
+import signal
 import socket
 import struct
 import sys
@@ -169,6 +170,8 @@ class _Host:
 
 def _become_shell(directory: str) -> None:
     os.environ.update(TERM="xterm", COLUMNS="160", LINES="40", PS1="$ ")
+    for number in (signal.SIGINT, signal.SIGQUIT):  # deaf where the run was started in the background
+        signal.signal(number, signal.SIG_DFL)
     with contextlib.suppress(OSError):
         os.chdir(directory)
     for shell in (["bash", "--norc", "--noprofile", "-i"], ["sh", "-i"]):
