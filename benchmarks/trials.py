@@ -1,6 +1,6 @@
 """CPU-seconds per trial and per tool call on a trivial scripted task: ours beside Harbor and ``verifiers``.
 
-python benchmarks/trials.py [--harbor VENV/bin/python] [--verifiers VENV/bin/python] [--trials 40] [--calls 20]
+python benchmarks/trials.py [--harbor PYTHON] [--verifiers PYTHON] [--trials N] [--calls K] [--rounds R]
 
 The task: a sandbox with one file, K shell commands, a written answer, a graded reward. Harbor drives the same
 bubblewrap sandboxes through a small ``BaseEnvironment`` (``trials_harbor.py``). Each side runs in a process of its own
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from trials_place import STOP, write_trivial
 
 from journeyman.engines.scripted import ScriptedEngine
+from journeyman.evals.clustered import t_quantile
 from journeyman.harness import HARNESSES
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.bwrap_binary import find_bwrap
@@ -39,7 +41,8 @@ from journeyman.trials.store import Owner
 
 HERE = Path(__file__).resolve().parent
 LIMITS = frozenset({"memory", "pids", "disk", "cpus"})
-GATE = 3.0
+Command = Callable[[int, int], list[str]]
+"""(trials, calls) -> a command line."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--calls", type=int, default=20)
     parser.add_argument("--concurrency", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=0, help="also compare with Harbor so often, side by side in turn")
     parser.add_argument("--ours", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ours:
@@ -163,6 +167,26 @@ def report(options: argparse.Namespace, room: Path) -> None:
             f"| {cost.name} | {1000 * cost.per_trial_s:.1f} | {1000 * cost.per_call_s:.2f} "
             f"| {1000 * cost.per_trial_wall_s:.0f} | {ratio:.2f}x |"
         )
+    if options.harbor and options.rounds > 1:
+        harbor = [options.harbor, str(HERE / "trials_harbor.py")]
+        in_turn(run(own, task), run(harbor, task), options.trials, options.rounds)
+
+
+def in_turn(
+    ours: Callable[[int, int], list[str]], harbor: Callable[[int, int], list[str]], n: int, rounds: int
+) -> None:
+    """Cost of a trial on both sides, round by round, and the ratio of the means: one run alone is off by a quarter."""
+    costs: list[tuple[float, float]] = []
+    for _ in range(rounds):
+        a, b = ((spent(side(4 + n, 0))[0] - spent(side(4, 0))[0]) * 1000 / n for side in (ours, harbor))
+        costs.append((a, b))
+        print(f"ours {a:.1f}, Harbor {b:.1f} CPU ms per trial: {b / a:.2f}x", flush=True)
+    mean_a, mean_b = (statistics.mean(column) for column in zip(*costs, strict=True))
+    ratios = [b / a for a, b in costs]
+    half = t_quantile(0.95, rounds - 1) * statistics.stdev(ratios) / rounds**0.5
+    mean = statistics.mean(ratios)
+    print(f"{rounds} rounds: {mean_a:.1f} against {mean_b:.1f}, {mean_b / mean_a:.2f}x")
+    print(f"mean of the ratios {mean:.2f} [{mean - half:.2f}, {mean + half:.2f}]")
 
 
 if __name__ == "__main__":
