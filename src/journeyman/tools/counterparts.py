@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from journeyman.tasks.counterparts import JOURNAL, Script, Talk, answered, entry, journal_bytes
+from journeyman.tools.around import AroundTools
 from journeyman.tools.protocol import Observation
 from journeyman.tools.toolset import ToolSet
 
@@ -23,7 +24,7 @@ ACTS = (
 """Tools whose successful calls are put on record."""
 
 
-class AnsweringTools:
+class AnsweringTools(AroundTools):
     """Implements ``ToolSet``.
 
     Args:
@@ -32,24 +33,10 @@ class AnsweringTools:
     """
 
     def __init__(self, tools: ToolSet, script: Script) -> None:
-        self.tools, self.script = tools, script
+        super().__init__(tools)
+        self.script = script
         self.entries: list[dict[str, Any]] = []
         self._talk = Talk(script)
-
-    @property
-    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
-        """As the real tools give them."""
-        return self.tools.schemas
-
-    @property
-    def descriptions(self) -> Mapping[str, str]:
-        """As the real tools give them."""
-        return self.tools.descriptions
-
-    @property
-    def contracts(self) -> Mapping[str, str]:
-        """As the real tools give them; empty where they give none."""
-        return getattr(self.tools, "contracts", {})
 
     def call(self, name: str, arguments: Mapping[str, Any], *, deadline_s: float = 60.0) -> Observation:
         """See ``ToolSet.call``. A mail that was stored is answered before this returns."""
@@ -86,16 +73,6 @@ class AnsweringTools:
         drop = getattr(self.tools, "drop_connection", None)
         if drop is not None:
             drop(name)
-
-    def forget(self) -> None:
-        """A fresh context begins: for real tools that keep what the policy has seen."""
-        forget = getattr(self.tools, "forget", None)
-        if forget is not None:
-            forget()
-
-    def close(self) -> None:
-        """Close the real tools."""
-        self.tools.close()
 
 
 def journal_of(tools: Any) -> dict[str, bytes]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from journeyman.seeds import stream
+from journeyman.tools.around import AroundTools
 from journeyman.tools.fault_rules import FaultPlan, FaultRule
 from journeyman.tools.protocol import Observation
 from journeyman.tools.toolset import ToolSet
@@ -132,7 +133,7 @@ BEHAVIOURS: dict[str, Callable[[_Call], Observation]] = {
 """Error type -> what a call of that kind does. The keys are those of ``fault_rules.ERROR_TYPES``."""
 
 
-class FaultyTools:
+class FaultyTools(AroundTools):
     """A ``ToolSet`` around another one that lets faults happen as its plans say.
 
     Args:
@@ -158,7 +159,8 @@ class FaultyTools:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.tools, self.plans, self.seed = tools, tuple(plans), seed
+        super().__init__(tools)
+        self.plans, self.seed = tuple(plans), seed
         self.injected: list[Injected] = []
         self._sleep, self._clock = sleep, clock
         self._calls: Counter[str] = Counter()
@@ -167,21 +169,6 @@ class FaultyTools:
         if is_strict:
             for plan in self.plans:
                 plan.check(list(tools.schemas))
-
-    @property
-    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
-        """As the real tools give them."""
-        return self.tools.schemas
-
-    @property
-    def descriptions(self) -> Mapping[str, str]:
-        """As the real tools give them."""
-        return self.tools.descriptions
-
-    @property
-    def contracts(self) -> Mapping[str, str]:
-        """As the real tools give them; empty where they give none."""
-        return getattr(self.tools, "contracts", {})
 
     def call(self, name: str, arguments: Mapping[str, Any], *, deadline_s: float = 60.0) -> Observation:
         """See ``ToolSet.call``. Nothing that is injected is an exception: the policy sees it and may recover."""
@@ -204,16 +191,6 @@ class FaultyTools:
             drop=lambda: self._drop(name),
         )
         return replace(BEHAVIOURS[rule.error_type](call), elapsed_s=time.perf_counter() - started)
-
-    def forget(self) -> None:
-        """A fresh context begins: for real tools that keep what the policy has seen."""
-        forget = getattr(self.tools, "forget", None)
-        if forget is not None:
-            forget()
-
-    def close(self) -> None:
-        """Close the real tools."""
-        self.tools.close()
 
     def _decide(
         self, name: str, arguments: Mapping[str, Any], index: int
