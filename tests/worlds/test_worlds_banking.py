@@ -10,7 +10,7 @@ from journeyman.worlds.template import Lost
 from journeyman.worlds.templates.banking.ib2_peers import peer_row
 from journeyman.worlds.templates.banking.ib4_equity import bridged, read_debts
 from journeyman.worlds.templates.banking.ib5_bids import read_letter
-from journeyman.worlds.templates.banking.ib10_waterfall import split
+from journeyman.worlds.templates.banking.proceeds import split
 from journeyman.worlds.templates.banking.sheets import records
 
 

@@ -8,6 +8,7 @@ from journeyman.worlds.content import Block, Heading, Paragraph, Prose, Table
 from journeyman.worlds.data import pack
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.simulate.calendars import month_end
+from journeyman.worlds.simulate.setting import Setting
 from journeyman.worlds.truth.store import Row
 
 LABELS = {
@@ -96,29 +97,39 @@ def _draft_agreement(draft: Draft, event: Row) -> None:
 
 def term(draft: Draft, document: str, name: str, value: Any) -> str:
     """A term in words, as the fact ``<document>:<name>``."""
-    setting = draft.setting
-    if name in ("price", "basket", "de_minimis"):
-        surface, unit = setting.money(value), "currency"
-    elif name.endswith("_percent"):
-        surface, unit = f"{setting.number(value, 1)} per cent", "percent"
-    elif name.endswith("_months"):
-        surface, unit = f"{value} months", "months"
-    elif name.endswith("_days"):
-        surface, unit = f"{value} days", "days"
-    else:
-        surface, unit = str(value), "text"
+    unit = unit_of(name)
     return draft.fact(
         f"{document}:{name}",
-        surface,
+        term_in_words(draft.setting, name, value),
         value,
         unit,
         subject="deal:D1",
         predicate=name,
-        currency=setting.currency if unit == "currency" else "",
+        currency=draft.setting.currency if unit == "currency" else "",
         as_of=draft.notes["terms"]["date"],
         known=draft.notes["terms"]["date"],
         rows=(f"assumption:{document.replace('_', ' ')}:{name}",),
     )
+
+
+def unit_of(name: str) -> str:
+    """Unit of a term, by its name."""
+    if name in ("price", "basket", "de_minimis"):
+        return "currency"
+    ending = name.rpartition("_")[2]
+    return ending if ending in ("percent", "months", "days") else "text"
+
+
+def term_in_words(setting: Setting, name: str, value: Any) -> str:
+    """``EUR 300.000``, ``12.5 per cent``, ``24 months``."""
+    match unit_of(name):
+        case "currency":
+            return setting.money(value)
+        case "percent":
+            return f"{setting.number(value, 1)} per cent"
+        case "months" | "days" as unit:
+            return f"{value} {unit}"
+    return str(value)
 
 
 def spa_blocks(draft: Draft) -> list[Block]:

@@ -25,6 +25,14 @@ CODE_NAMES = (
 )
 FINANCING = ("committed", "highly confident", "subject to financing")
 DILIGENCE = ("confirmatory only", "full", "none")
+TIGHTER = {
+    "cap_percent": 30,
+    "survival_months": 36,
+    "escrow_percent": 12.5,
+    "non_compete_months": 48,
+    "long_stop_days": 240,
+}
+"""What buyers ask for instead of what was agreed."""
 
 
 def simulate_deals(draft: Draft) -> None:
@@ -218,14 +226,7 @@ def _terms(draft: Draft, rng: Random, start: date) -> None:
         "basket_type": rng.choice(("deductible", "tipping")),
     }
     drafted = dict(agreed)
-    changes = {
-        "cap_percent": 30,
-        "survival_months": 36,
-        "escrow_percent": 12.5,
-        "non_compete_months": 48,
-        "basket": agreed["basket"] * 2,
-        "long_stop_days": 240,
-    }
+    changes = {**TIGHTER, "basket": agreed["basket"] * 2}
     for key in rng.sample(sorted(changes), 4):
         drafted[key] = changes[key]
     event = draft.event("terms agreed", day, "Term sheet signed", deal="D1", bidder=best["id"])

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
 from random import Random
 
-from journeyman.worlds.content import Block, Paragraph, Revision, unmarked
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.contracts import contract_path
 from journeyman.worlds.events.wording import value_in_words
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.simulate.legal import AMENDABLE, draw_params
-from journeyman.worlds.traps.edits import revise_blocks
+from journeyman.worlds.traps.edits import revise_blocks, with_change
+from journeyman.worlds.traps.marked import mark_agreement, mark_covenant
 from journeyman.worlds.traps.operator import Operator
+from journeyman.worlds.traps.rights import mark_deed
 
 NUM_CONTRACTS = 3
 
 
 def apply(draft: Draft, rng: Random) -> list[Planted]:
-    """In filed Word copies the counterparty's wish stands as a tracked change; a mail says that it failed."""
+    """In filed Word copies the other side's wish stands as a tracked change; a mail says that it failed."""
     sites = [c for _, c in sorted(draft.notes["contracts"].items()) if c["format"] == "docx" and "amendment" not in c]
     planted = []
     for contract in rng.sample(sites, min(NUM_CONTRACTS, len(sites))):
         clauses = [row for row in contract["clauses"] if row["type"] in AMENDABLE and row["params_json"]["value"]]
         planted.append(_propose(draft, rng, contract, rng.choice(clauses)))
-    return planted
+    return [*planted, mark_covenant(draft, rng), mark_agreement(draft, rng), mark_deed(draft, rng)]
 
 
 def _propose(draft: Draft, rng: Random, contract: dict[str, object], clause: dict[str, object]) -> Planted:
@@ -46,23 +46,12 @@ def _propose(draft: Draft, rng: Random, contract: dict[str, object], clause: dic
         predicate=f"{kind} proposed",
     )
     day = min(date.fromisoformat(str(contract["date"])) + timedelta(days=rng.randrange(40, 90)), draft.setting.today)
-
-    def change(blocks: list[Block]) -> list[Block]:
-        made: list[Block] = []
-        for block in blocks:
-            if isinstance(block, Paragraph) and f"\u27e6{fact}\u00a6" in block.text:
-                text = block.text.replace(draft.plan.state(draft.plan.facts[fact], old), marked)
-                block = replace(
-                    block,
-                    text=text,
-                    revisions=(Revision(old, unmarked(marked)[0], str(contract["counterparty"]), day.isoformat()),),
-                    comment=(str(contract["counterparty"]), "Proposed for the renewal."),
-                )
-            made.append(block)
-        return made
-
-    path = contract_path(draft, contract)
-    revise_blocks(draft, path, change)
+    author, made = str(contract["counterparty"]), day.isoformat()
+    revise_blocks(
+        draft,
+        contract_path(draft, contract),
+        lambda blocks: with_change(blocks, fact, marked, author=author, day=made, comment="Proposed for the renewal."),
+    )
     event = draft.event("proposal declined", day, f"Proposal on {contract['id']} declined")
     stated = draft.plan.state(draft.plan.facts[fact], old)
     counsel = draft.roles["counsel"]

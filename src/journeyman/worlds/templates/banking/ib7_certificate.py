@@ -1,7 +1,8 @@
 """IB7: a compliance certificate: three covenants tested at the last quarter's end, each with the clause that sets it.
 
-What makes it hard: an amendment has replaced one level, the test looks back over four quarters and not over a fiscal
-year, costs that are exceptional do not count, and undrawn commitments are no debt.
+What makes it hard: an amendment has replaced one level, and its Word copy may bear a change that was declined; the test
+looks back over four quarters and not over a fiscal year, costs that are exceptional do not count, and undrawn
+commitments are no debt.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.papers import docx_bytes, heading, paragraph, save_document, table
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
 from journeyman.worlds.templates import reading
+from journeyman.worlds.templates.banking.declined import is_marked, what_stays
 from journeyman.worlds.templates.banking.ib4_equity import DEBT, read_debts
 from journeyman.worlds.templates.banking.sheets import one_file, sheet_rows
 from journeyman.worlds.verify import Check
@@ -50,7 +52,7 @@ class IB7:
     id: str = "IB7"
     domain: str = "banking"
     title: str = "compliance certificate under a facilities agreement"
-    traps: tuple[str, ...] = ("T1", "T5", "T9")
+    traps: tuple[str, ...] = ("T1", "T5", "T9", "T17")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -74,7 +76,9 @@ class IB7:
             "leverage": "covenant:leverage:amended",
             **{n: f"covenant:{n}" for n in ("interest_cover", "liquidity")},
         }
-        places = {name: _place(office, fact) for name, fact in facts.items()}
+        marked = office.trap("T17", "covenant:leverage")
+        shown = {**facts, "leverage": "covenant:leverage:proposed"} if marked else facts
+        places = {name: _place(office, fact) for name, fact in shown.items()}
         planted = office.trap("T9", "debt:2510")
         table_says = {**parts, "revolver": int(planted.wrong["revolver"])} if planted else parts
         answer = certified(parts, income, required, places)
@@ -84,13 +88,17 @@ class IB7:
         agreement = places["interest_cover"]
         old = {**places, "leverage": (agreement[0], agreement[1])}
         ask = {"quarters": quarters, "test": test, "currency": setting.currency, "file": FILE}
-        blind = certified(table_says, year, stale, old)
+        baits, blind = {}, certified(table_says, year, stale, old)
+        if planted:
+            baits["T9:commitment for drawn"] = certified(table_says, income, required, places)
+        if marked:
+            wish = {**required, "leverage": (required["leverage"][0], float(marked.wrong["level"]))}
+            baits["T17:level of the tracked change"] = certified(parts, income, wish, places)
+            blind = certified(table_says, year, wish, places)
         found = {"stale-version": ("T1", "covenant:leverage"), "fiscal year for four quarters": ("T5", "quarters:")}
         traps = {name: trap for name, (trap, site) in found.items() if office.trap(trap, site)}
-        wrong = _wrong(
-            answer, parts, income, year, required, stale, places, old, table_says if planted else None, traps
-        )
-        hops = [[{"path": one.path, "locator": one.locator} for one in office.where(fact)] for fact in facts.values()]
+        wrong = _wrong(answer, parts, income, year, required, stale, places, old, baits, traps)
+        hops = [[{"path": one.path, "locator": one.locator} for one in office.where(fact)] for fact in shown.values()]
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer, hops),
             (FILE,), wrong, trap_blind=blind,
@@ -111,12 +119,15 @@ class IB7:
         path = yield from one_file("*senior*facilities*agreement*.pdf")
         raw = yield from reading.addressed_text(path)
         required, places = _levels(reading.without_addresses(raw), raw, path)
-        amendment = yield from one_file("*facilities*agreement*amendment*.pdf")
+        amendment = yield from one_file("*facilities*agreement*amendment*")
         other = yield from reading.addressed_text(amendment)
         flat = " ".join(reading.without_addresses(other).split())
         new = re.search(r"In clause (\d+) \(Leverage\).*?Leverage shall not exceed ([\d.,]+) to 1", flat)
         if new and reading.is_signed(flat):
-            required["leverage"] = (int(new[1]), _ratio(new[2]))
+            level = new[2]
+            if is_marked(other):
+                level = yield from what_stays("amendment no. 1: change not accepted", "The ratio stays at", " to 1")
+            required["leverage"] = (int(new[1]), _ratio(level))
             places["leverage"] = (amendment, reading.place_of(other, "In clause") or "p1")
         income = {"ebitda": 0.0, "interest": 0.0}
         for quarter in ask["quarters"]:
@@ -185,7 +196,7 @@ def _levels(text: str, raw: str, path: str) -> tuple[dict[str, tuple[int, float]
 def _wrong(
     answer: Answer, parts: Mapping[str, int], income: Mapping[str, float], year: Mapping[str, float],
     required: Mapping[str, tuple[int, float]], stale: Mapping[str, tuple[int, float]], places: Places, old: Places,
-    table_says: Mapping[str, int] | None, traps: Mapping[str, str],
+    baits: Mapping[str, Answer], traps: Mapping[str, str],
 ) -> tuple[Wrong, ...]:  # fmt: skip
     rows: list[dict[str, Any]] = answer["covenants"]
     shifted = [{**row, "actual": rows[n - 1]["actual"]} for n, row in enumerate(rows)]
@@ -198,11 +209,10 @@ def _wrong(
         ),
         "swapped-entity": {**answer, "covenants": shifted},
         "results the other way": {**answer, "covenants": flipped},
+        **baits,
     }
-    if table_says is not None:
-        versions["T9:commitment for drawn"] = certified(table_says, income, required, places)
     return tuple(
-        Wrong(name, made, "certificate", "T9" if name.startswith("T9") else traps.get(name, ""))
+        Wrong(name, made, "certificate", name.partition(":")[0] if name in baits else traps.get(name, ""))
         for name, made in versions.items()
         if made["covenants"] != rows
     )
@@ -218,9 +228,9 @@ def _checks(answer: Answer, hops: Sequence[Sequence[Mapping[str, str]]]) -> tupl
     amounts = [[row["item"], row["amount"]] for row in answer["computation"]]
     return (
         Check("document", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
-        Check("certificate", "table", certificate, weight=0.6, trap_ids=("T9",)),
+        Check("certificate", "table", certificate, weight=0.6, trap_ids=("T9", "T17")),
         Check("leverage", "table", {**certificate, "rows": rows[:1], "extra": "ignored"}, weight=0.1,
-              trap_ids=("T9",)),
+              trap_ids=("T9", "T17")),
         Check("computation", "table", {"file": FILE, "rows": amounts, "columns": [
             {"name": "Item"}, {"name": "Amount", "tol": AMOUNT},
         ]}, weight=0.15, stage="intermediate", trap_ids=("T9",)),
@@ -253,16 +263,16 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
     return f"""{opener}
 
 Prepare it for the Test Date at the end of {ask["test"]}, as the facilities agreement in legal/finance defines its
-terms and as it has been amended. The Relevant Period is {", ".join(ask["quarters"])}: EBITDA (before exceptional items)
-and interest as the management accounts of these quarters in finance show them; debt and cash from the debt overview in
-finance.
+terms and as it has been amended; a change that is only tracked in a filed copy and was declined by mail does not count.
+The Relevant Period is {", ".join(ask["quarters"])}: EBITDA (before exceptional items) and interest as the management
+accounts of these quarters in finance show them; debt and cash from the debt overview in finance.
 
 Save `artifacts/{FILE}`, a Word file with two headings and a table under each:
 
 - `Covenants`: columns `Covenant` ({"; ".join(f"`{name}`" for name in NAMES.values())}), `Clause` (its number), `Actual`
   and `Required` (ratios as plain numbers with two decimals, such as 1.25; liquidity in whole {ask["currency"]}),
   `Result` (`pass` or `fail`), `Source` (path of the file that sets the level now in force) and `Page` (where it stands
-  there, such as p2)
+  there: a page such as p2 in a PDF, the paragraph's address, `para:...`, in a Word file)
 - `Computation`: columns `Item` ({"; ".join(f"`{name}`" for name in ITEMS.values())}) and `Amount`, in whole
   {ask["currency"]}, all positive unless cash exceeds debt
 """

@@ -147,7 +147,7 @@ def _covenants(office: Office) -> list[Item]:
         fact, later = f"covenant:{kind}", f"covenant:{kind}:amended"
         first = _passage(office, fact, "credit_agreement")
         last = _passage(office, later, "credit_amendment") if later in office.facts else None
-        if first is not None:
+        if first is not None and (last is not None or later not in office.facts):
             found.append(Item(CREDIT, lender, kind, later if last else fact, last or first, first if last else None))
     return found
 

@@ -1,7 +1,7 @@
 """CL3: the draft purchase agreement brought into line with the signed term sheet, and nothing else changed.
 
-What makes it hard: some terms of the draft are right, a note below the term sheet replaces a figure of its table, and
-whatever was not agreed must stay as it is.
+What makes it hard: some terms of the draft are right, a note below the term sheet replaces a figure of its table, a
+term that was right may bear a tracked change that was declined, and whatever was not agreed must stay as it is.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ TERMS = {
 }
 """Term -> its line in the term sheet, and the words of the draft around it."""
 
+MARKS = re.compile(r"(?: \[[a-z]+ \S+\])+$")
+"""What a line of the agent's tool names beside a paragraph: its tracked changes and comments."""
+
 
 @dataclass(frozen=True)
 class CL3:
@@ -40,7 +43,7 @@ class CL3:
     id: str = "CL3"
     domain: str = "law"
     title: str = "purchase agreement amended as the term sheet says"
-    traps: tuple[str, ...] = ("T9",)
+    traps: tuple[str, ...] = ("T9", "T17")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -63,13 +66,16 @@ class CL3:
         noted = office.trap("T9", "term_sheet:basket")
         bait = office.where("term_sheet:basket:table") if noted else ()
         table = bait[0].surface.removesuffix(" (1)") if bait else ""
+        marked = office.trap("T17", "spa_draft:")
+        mark = next((one["clause"] for one in edits if marked and marked.site.endswith(f":{one['name']}")), "")
         ask = {"path": path, "file": FILE, "terms": [label for label, _ in TERMS.values()]}
         answer = {"edits": [{"clause": one["clause"], "value": one["value"]} for one in edits]}
-        wrong = _wrong(edits, paragraphs, table)
+        wrong = _wrong(edits, paragraphs, table, mark)
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(path, edits),
-            (FILE,), wrong, trap_blind=wrong[-1].answer, single={"edits": []},
-            facts=tuple(f"term_sheet:{one['name']}" for one in edits),
+            (FILE,), wrong, trap_blind=_caught(edits, paragraphs, table, mark),
+            single={"edits": []},
+            facts=(*(f"term_sheet:{one['name']}" for one in edits), *(marked.fact_ids if mark and marked else ())),
             reads=(path, *(document.path for document in office.of_kind("term_sheet"))), originals=(path,),
             traps=tuple(sorted({one.trap for one in wrong if one.trap})), knobs=knobs,
             notes={"edits": [one["name"] for one in edits]},
@@ -101,7 +107,7 @@ class CL3:
         text = yield from reading.addressed_text(copy)
         paragraphs = []
         for line in text.splitlines():
-            body = reading.without_addresses(line)
+            body = MARKS.sub("", reading.without_addresses(line))
             if match := re.match(r"(\d+\.\d+) ", body):
                 paragraphs.append({"clause": match[1], "text": body, "address": line.split(" ", 1)[0]})
         for label, pattern in TERMS.values():
@@ -135,7 +141,9 @@ def _place(paragraphs: Sequence[Mapping[str, Any]], pattern: str) -> tuple[str, 
     raise Lost(f"no paragraph says {pattern}")
 
 
-def _wrong(edits: Sequence[Mapping[str, Any]], paragraphs: Sequence[Mapping[str, Any]], bait: str) -> tuple[Wrong, ...]:
+def _wrong(
+    edits: Sequence[Mapping[str, Any]], paragraphs: Sequence[Mapping[str, Any]], bait: str, mark: str
+) -> tuple[Wrong, ...]:
     right = [{"clause": one["clause"], "value": one["value"]} for one in edits]
     known = {row["clause"] for row in right}
     other = next(one for one in paragraphs if one["clause"] not in known)
@@ -150,11 +158,26 @@ def _wrong(edits: Sequence[Mapping[str, Any]], paragraphs: Sequence[Mapping[str,
         ("words added", [{**one, "value": f"{one['value']}, as agreed,"} for one in right], ""),
         ("one term left as drafted", right[:-1], ""),
     ]
+    found = [Wrong(name, {"edits": given}, "planned edits", trap) for name, given, trap in tried]
+    if bait:
+        found.append(Wrong("T9:fell for the table", _caught(edits, paragraphs, bait, ""), "planned edits", "T9"))
+    if mark:
+        found.append(Wrong("T17:change left in", _caught(edits, paragraphs, "", mark), "planned edits", "T17"))
+    return tuple(found)
+
+
+def _caught(
+    edits: Sequence[Mapping[str, Any]], paragraphs: Sequence[Mapping[str, Any]], bait: str, mark: str
+) -> Answer:
+    """The edits of somebody who takes the basket of the table (``bait``) and leaves a tracked change in (``mark``).
+
+    Without either, of somebody who forgets the last term.
+    """
+    given = [{"clause": one["clause"], "value": one["value"]} for one in edits if one["clause"] != mark]
     if bait:
         basket = _place(paragraphs, TERMS["basket"][1])[0]
-        caught = [*(one for one in right if one["clause"] != basket), {"clause": basket, "value": bait}]
-        tried.append(("T9:fell for the table", caught, "T9"))
-    return tuple(Wrong(name, {"edits": given}, "planned edits", trap) for name, given, trap in tried)
+        given = [*(one for one in given if one["clause"] != basket), {"clause": basket, "value": bait}]
+    return {"edits": given if bait or mark else given[:-1]}
 
 
 def _checks(path: str, edits: Sequence[Mapping[str, Any]]) -> tuple[Check, ...]:
@@ -162,7 +185,7 @@ def _checks(path: str, edits: Sequence[Mapping[str, Any]]) -> tuple[Check, ...]:
     said = [{"value": one["value"] + one["before"].partition(one["old"])[2][:15]} for one in edits]
     return (
         Check("planned edits", "doc.edits", {"file": FILE, "original": path, "edits": planned}, weight=0.8,
-              trap_ids=("T9",)),
+              trap_ids=("T9", "T17")),
         Check("agreed terms", "doc.mentions", {"file": FILE, "facts": said}, weight=0.2, stage="intermediate",
               required=False),
     )  # fmt: skip
@@ -180,7 +203,8 @@ Compare the draft, {ask["path"]}, with the signed term sheet (folder deals; its 
 {"; ".join(ask["terms"])}.
 Where the draft states another value, replace the value with its unit, and only that, by what was agreed, written as the
 term sheet writes it. Leave every other word as it is, also where you would word it otherwise, and do not touch terms
-that agree.
+that agree. A change that the other side has tracked in the draft and that was declined by mail does not count: undo it,
+so that its paragraph reads as it did before.
 
-Save the amended agreement as `artifacts/{FILE}`, clean or with tracked changes.
+Save the amended agreement as `artifacts/{FILE}`, clean or with tracked changes, which are read as accepted.
 """
