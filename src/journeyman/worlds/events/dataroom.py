@@ -13,7 +13,6 @@ from journeyman.worlds.events.diligence import later_questions
 from journeyman.worlds.events.statements import income_of
 from journeyman.worlds.events.tables import sheet_of
 from journeyman.worlds.events.withdrawals import withdraw_release
-from journeyman.worlds.simulate.calendars import add_working_days
 from journeyman.worlds.simulate.figures import labels
 from journeyman.worlds.truth.store import Row
 
@@ -317,54 +316,3 @@ def factbook_drafted(draft: Draft, event: Row) -> None:
         author=draft.roles["associate"]["name"],
         subject="deal:D1",
     )
-
-
-def statement_received(draft: Draft, event: Row) -> None:
-    """A statement of account; the deadline for objections follows from the contract and the calendar."""
-    setting, rng = draft.setting, draft.rng("statement")
-    contracts = [c for c in draft.notes["contracts"].values() if any(k["type"] == "objection" for k in c["clauses"])]
-    contract = rng.choice(sorted(contracts, key=lambda c: str(c["id"])))
-    received = setting.instant(event["date"], rng)
-    draft.notes["statement"] = {"contract": contract["id"], "received": event["date"]}
-    clause = next(c for c in contract["clauses"] if c["type"] == "objection")
-    off = {row["date"] for row in draft.truth.rows("SELECT date FROM holiday")}
-    due = add_working_days(received.date(), clause["params_json"]["value"], off).isoformat()
-    filing = {"id": "FL1", "item": f"objection under {contract['id']}", "status": "open", "due": due, "done": None}
-    draft.truth.add("filing", filing, event=event["id"], at=event["date"])
-    amount = 100 * rng.randrange(200, 4000)
-    shown = draft.fact(
-        "statement:amount",
-        setting.money(amount),
-        amount,
-        "currency",
-        currency=setting.currency,
-        subject=f"contract:{contract['id']}",
-        known=event["date"],
-    )
-    domain = "".join(c for c in contract["counterparty"].lower() if c.isalnum())[:20]
-    draft.mail(
-        event["id"],
-        received,
-        f"Accounts {contract['counterparty']} <accounts@{domain}.example>",
-        [draft.roles["controller"], draft.roles["counsel"]],
-        f"Statement of account, {contract['id']}",
-        f"Dear Sir or Madam,\n\nplease find our statement of account under {contract['id']}: balance in our favour"
-        f" {shown}. It is binding unless you object in time.\n\n{contract['counterparty']}\n",
-    )
-    holidays = [
-        r["date"]
-        for r in draft.truth.rows(
-            "SELECT date FROM holiday WHERE date >= :d ORDER BY date LIMIT 22", d=f"{event['date'][:4]}-01-01"
-        )
-    ]
-    for day in holidays:
-        surface = draft.fact(f"holiday:{day}", "Public holiday", day, "date", rows=(f"holiday:{day}",))
-        draft.meet(
-            event["id"],
-            setting.instant(day, rng).replace(hour=0, minute=0),
-            24 * 60,
-            surface,
-            "Offices closed at the seat of the company.",
-            draft.roles["hrbp"],
-            [draft.roles["counsel"]],
-        )

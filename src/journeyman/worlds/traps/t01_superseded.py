@@ -13,6 +13,7 @@ from journeyman.worlds.events.personnel import hris_book, hris_path, hris_rows
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.simulate.legal import draw_params
 from journeyman.worlds.traps.operator import Operator
+from journeyman.worlds.traps.t01_objection import objection
 
 NUM_CONTRACTS = 3
 
@@ -20,7 +21,8 @@ NUM_CONTRACTS = 3
 def apply(draft: Draft, rng: Random) -> list[Planted]:
     """Unsigned amendments newer than the signed ones, an unsigned offer, an old personnel export called final."""
     planted = [_amendment(draft, rng, contract) for contract in _amended(draft, rng)]
-    return [*planted, _offer(draft, rng), _personnel(draft, rng), *_control(draft, rng), _covenant(draft)]
+    planted += [_offer(draft, rng), _personnel(draft, rng), *_control(draft, rng), _covenant(draft)]
+    return [*planted, objection(draft, rng)]
 
 
 def _covenant(draft: Draft) -> Planted:

@@ -8,10 +8,11 @@ from random import Random
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.traps.operator import Operator
+from journeyman.worlds.traps.t12_papers import contract_register, extracts
 
 
 def apply(draft: Draft, rng: Random) -> list[Planted]:
-    """Market studies under the stated order; a customer count where the billing system ranks above the wiki."""
+    """Market studies under a stated order; a headcount of which a wiki says another; registers and extracts."""
     planted = []
     by_year: dict[int, dict[int, int]] = {}
     for row in draft.notes["estimates"]:
@@ -27,7 +28,7 @@ def apply(draft: Draft, rng: Random) -> list[Planted]:
                 (f"market:2:{year}", f"market:3:{year}"),
             )
         )
-    return [*planted, _headcount(draft, rng)]
+    return [*planted, _headcount(draft, rng), *contract_register(draft, rng), *extracts(draft, rng)]
 
 
 def _headcount(draft: Draft, rng: Random) -> Planted:

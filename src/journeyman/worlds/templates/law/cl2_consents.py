@@ -1,8 +1,9 @@
 """CL2: what a change of control needs under the company's contracts, and by which day.
 
 What makes it hard: the deadline runs backwards from completion for a consent and forwards for everything else, some
-clauses say that nothing happens, and the draft disclosure schedule lists too few contracts. Long variants cover all
-contracts and say where each notice goes and how much business is touched, from the yearly reviews.
+clauses say that nothing happens, the draft disclosure schedule lists too few contracts, and a register of contracts
+differs from some of them. Long variants cover all contracts and say where each notice goes and how much business is
+touched, from the yearly reviews.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class CL2:
     id: str = "CL2"
     domain: str = "law"
     title: str = "change of control list with deadlines for a deal"
-    traps: tuple[str, ...] = ("T1",)
+    traps: tuple[str, ...] = ("T1", "T12")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -75,7 +76,12 @@ class CL2:
         answer = {"contracts": [_entry(row, close) for row in touched]}
         listed = {row["contract_id"] for row in office.truth.rows("SELECT * FROM disclosure WHERE listed = 1")}
         drafts = [one for one in office.planted if one.trap == "T1" and one.site.endswith(":change_of_control")]
-        wrong = (*_wrong(answer, found, close, listed), *_followed(answer, close, drafts))
+        shown = _registered(found, office.planted)
+        wrong = (
+            *_wrong(answer, found, close, listed),
+            *_followed(answer, close, drafts),
+            *_believed(answer, shown, close),
+        )
         if years:
             first = {row["id"]: reviewed(office, row["id"], years, latest=False) for row in touched}
             old = [{**row, "address": first[row["contract"]]["address"]} for row in answer["contracts"]]
@@ -83,7 +89,7 @@ class CL2:
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(ask, answer),
             (FILE,), wrong,
-            trap_blind={"contracts": [_entry(row, close, sign=1) for row in found]},
+            trap_blind={"contracts": [_entry(row, close, sign=1) for row in shown]},
             single={"contracts": answer["contracts"][:1]},
             facts=(*(f"clause:{row['clause']}" for row in touched),
                    *(f"review:{row['id']}:{years[-1]}:address" for row in touched if years)),
@@ -189,6 +195,23 @@ def _followed(answer: Answer, close: date, drafts: Sequence[Planted]) -> tuple[W
     return tuple(found)
 
 
+def _registered(found: Sequence[Mapping[str, Any]], planted: Sequence[Planted]) -> list[dict[str, Any]]:
+    """The same clauses as the register of contracts has them, which ranks below the contracts."""
+    said = {one.site.partition(":")[2]: one.wrong for one in planted if one.site.startswith("consents:")}
+    return [
+        {**row, "value": said[row["id"]]["effect"], "days": said[row["id"]]["days"]} if row["id"] in said else {**row}
+        for row in found
+    ]
+
+
+def _believed(answer: Answer, shown: Sequence[Mapping[str, Any]], close: date) -> tuple[Wrong, ...]:
+    """Who copies the register."""
+    rows = [_entry(row, close) for row in shown if row["value"] != "none"]
+    if rows == answer["contracts"]:
+        return ()
+    return (Wrong("T12:register believed", {"contracts": rows}, "deadlines", "T12"),)
+
+
 def _checks(ask: Mapping[str, Any], answer: Answer) -> tuple[Check, ...]:
     rows, more = list(answer["contracts"]), _more(ask)
     lines = [
@@ -207,7 +230,8 @@ def _checks(ask: Mapping[str, Any], answer: Answer) -> tuple[Check, ...]:
               stage="intermediate"),
         Check("parties", "members", {"file": FILE, "column": "Contract", "items": [row["contract"] for row in rows]},
               weight=0.25, stage="intermediate"),
-        Check("deadlines", "table", {"file": FILE, "columns": named, "rows": lines}, weight=0.7),
+        Check("deadlines", "table", {"file": FILE, "columns": named, "rows": lines}, weight=0.7,
+              trap_ids=("T1", "T12")),
         *effects,
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """CL9: where the register of shares and the minutes of the board that resolved each issue contradict each other.
 
-What makes it hard: a contradiction may lie in the number of shares or in the person, and most entries have none.
+What makes it hard: a contradiction may lie in the number of shares or in the person, most entries have none, and there
+are extracts from minutes that differ from these.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from journeyman.worlds.verify import Check
 
 if TYPE_CHECKING:
     from journeyman.worlds.office import Office
+    from journeyman.worlds.plan import Planted
 
 FILE = "contradictions.json"
 RESOLVED = re.compile(
@@ -39,7 +41,7 @@ class CL9:
     id: str = "CL9"
     domain: str = "law"
     title: str = "register of shares against the minutes of the board"
-    traps: tuple[str, ...] = ()
+    traps: tuple[str, ...] = ("T12",)
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -54,13 +56,18 @@ class CL9:
         answer = {"checked": len(rows), "contradictions": found}
         numbers = [row for row in found if row["field"] == "shares"]
         blind = numbers if len(numbers) < len(found) else found[:-1]
+        wrong, believed = _wrong(answer, rows), contradictions(_extracted(rows, office.planted))
+        if believed != found:
+            blind = believed
+            wrong += (Wrong("T12:extracts believed", {**answer, "contradictions": believed}, "contradictions", "T12"),)
         kinds = {r["entry"]: f"resolution:{r['resolution']}:{r['field']}" for r in found}
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer, rows),
-            (FILE,), _wrong(answer, rows), trap_blind={**answer, "contradictions": blind},
+            (FILE,), wrong, trap_blind={**answer, "contradictions": blind},
             single={**answer, "contradictions": []}, facts=tuple(kinds.values()),
             reads=tuple(document.path for document in office.of_kind("share_register")),
-            unordered=("contradictions",), knobs=knobs, notes={"entries": len(rows), "contradictions": len(found)},
+            traps=tuple({one.trap for one in wrong if one.trap}), unordered=("contradictions",), knobs=knobs,
+            notes={"entries": len(rows), "contradictions": len(found)},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -82,6 +89,8 @@ class CL9:
         resolved: dict[str, tuple[int, str]] = {}
         for path in minutes:
             flat = " ".join((yield from reading.document_text(path)).split())
+            if "extract and the minutes differ, the signed minutes count" in flat:
+                continue
             for match in RESOLVED.finditer(flat):
                 resolved[match[1]] = (reading.whole_number(match[2]), match[4])
         rows = []
@@ -106,6 +115,17 @@ def contradictions(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 found.append({"entry": row["id"], "resolution": row["reference"], "field": field,
                               "register": register, "minutes": minutes})  # fmt: skip
     return found
+
+
+def _extracted(rows: Sequence[Mapping[str, Any]], planted: Sequence[Planted]) -> list[dict[str, Any]]:
+    """The same entries beside what extracts from the minutes say, which rank below the minutes."""
+    said = {one.site.partition(":")[2]: one.wrong for one in planted if one.site.startswith("resolution:")}
+    return [
+        {**row, "resolved": said[row["reference"]]["shares"], "person": said[row["reference"]]["holder"]}
+        if row["reference"] in said
+        else {**row}
+        for row in rows
+    ]
 
 
 def _wrong(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[Wrong, ...]:
@@ -139,7 +159,7 @@ def _checks(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> tuple[Check, .
         Check("contradictions", "table", {
             "file": FILE, "path": "contradictions", "columns": columns, "key": ["entry", "field"],
             "rows": [[row[key] for key in keys] for row in found],
-        }, weight=0.7),
+        }, weight=0.7, trap_ids=("T12",)),
         Check("entries", "members", {
             "file": FILE, "path": "contradictions", "member": "resolution",
             "items": sorted({row["resolution"] for row in found}),
@@ -159,7 +179,8 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
 
 Compare each entry of the register of shares from {ask["first"]} to {ask["last"]} (both included) with the minutes of
 the board meeting that contain the resolution which the entry names (legal/corporate). Look at two things: the number of
-shares and the person to whom they were issued.
+shares and the person to whom they were issued. Where papers about one resolution differ, they say themselves which of
+them counts.
 
 Save `artifacts/{FILE}`, a JSON object with
 
