@@ -22,6 +22,9 @@ STEPS = (
 )
 """Steps of the price waterfall; all between the first and the last are deducted."""
 
+SUBTOTALS = {"promotion": "Subtotal on the invoice", "terms": "Subtotal off the invoice"}
+"""Step behind which a study may sum up what it deducted since the list price or the last sum -> name of that line."""
+
 
 def simulate_market(draft: Draft) -> None:
     """Everything that the study of the consultants rests on."""

@@ -1,4 +1,4 @@
-"""C3: one clean csv from the raw exports of two systems: units, dates, spellings and doubles made right.
+"""C3: one clean csv from the raw exports of two systems, and the account of what became of every line.
 
 What makes it hard: one system writes cents and the other units, their dates differ, and an order that both exported is
 one order however it is written.
@@ -7,13 +7,14 @@ one order however it is written.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from journeyman.worlds.content import Delimited, unmarked
 from journeyman.worlds.curriculum import Knobs
-from journeyman.worlds.drafting import csv_bytes
+from journeyman.worlds.drafting import csv_bytes, json_bytes
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, Unbindable, Wrong
 from journeyman.worlds.templates import reading
 from journeyman.worlds.templates.matrices import matrix_checks
@@ -22,7 +23,7 @@ from journeyman.worlds.verify import Check
 if TYPE_CHECKING:
     from journeyman.worlds.office import Office
 
-FILE = "orders.csv"
+FILE, REPORT = "orders.csv", "load.json"
 COLUMNS = ("order_no", "customer", "date", "quantity", "amount_cents")
 
 Row = dict[str, Any]
@@ -46,27 +47,31 @@ class C3:
         records = [dict(zip(raw[0], row, strict=True)) for row in raw[1:]]
         days = sorted(row["date"] for row in cleaned(records, {"since": ""}))
         since = days[int(len(days) * rng.choice((0.0, 0.15, 0.3, 0.4, 0.5)))]
-        ask = {"since": since, "least": rng.choice((0, 5, 10)), "file": FILE}
+        ask = {"since": since, "least": rng.choice((0, 5, 10)), "file": FILE, "report": REPORT}
         rows = cleaned(records, ask)
         facts = {f"order:{row['order_no']}:cents": row["amount_cents"] for row in rows}
         for fact, cents in facts.items():
             if fact in office.facts and office.facts[fact].value != cents:
                 raise Unbindable(f"{fact} reads in two ways")
-        answer = {"orders": rows}
-        blind = {"orders": [*careless(records, ask, is_scaled=False), *_doubled(records, ask)]}
+        amounts = sorted((row["amount_cents"] for row in rows), reverse=True)
+        if len(amounts) < 2 or amounts[0] == amounts[1]:
+            raise Unbindable("two orders are the largest")
+        answer = _loaded(rows, records, ask)
+        blind = _loaded([*careless(records, ask, is_scaled=False), *_doubled(records, ask)], records, ask, repeated=0)
         wrong = _wrong(records, ask, rows)
         traps = tuple(sorted({one.trap for one in wrong if one.trap and office.trap(one.trap, "order")}))
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng, found[0].path), ask, answer,
-            _checks(rows, records, ask), (FILE,), wrong, trap_blind=blind,
-            single={"orders": _of_one_system(records, ask)},
+            _checks(answer, records), (FILE, REPORT), wrong, trap_blind=blind,
+            single=_loaded(_of_one_system(records, ask), _one_system(records), ask),
             facts=tuple(fact for fact in facts if fact in office.facts), reads=(found[0].path,), traps=traps,
-            unordered=("orders",), knobs=knobs, notes={"orders": len(rows), "lines": len(records)},
+            unordered=("orders", "report.customers"), knobs=knobs, notes={"orders": len(rows), "lines": len(records)},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
         """See ``Template.write``."""
-        return {FILE: csv_bytes(COLUMNS, [[row.get(name) for name in COLUMNS] for row in answer["orders"]])}
+        orders = csv_bytes(COLUMNS, [[row.get(name) for name in COLUMNS] for row in answer["orders"]])
+        return {FILE: orders, REPORT: json_bytes(answer["report"])}
 
     def solve(self, ask: Mapping[str, Any]) -> Solving:
         """See ``Template.solve``."""
@@ -75,10 +80,37 @@ class C3:
         if len(found) != 1 or not target:
             raise Lost(f"{len(found)} files of raw orders")
         yield from reading.text_lines(target[0])
-        rows = cleaned((yield from reading.csv_records(found[0])), ask)
+        records = yield from reading.csv_records(found[0])
+        rows = cleaned(records, ask)
         data = csv_bytes(COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
         yield from reading.deliver_text(FILE, data)
+        yield from reading.deliver_text(REPORT, json_bytes(_loaded(rows, records, ask)["report"]))
         yield from reading.shell(f"wc -l artifacts/{FILE}")
+
+
+def _loaded(
+    rows: Sequence[Row], records: Sequence[Mapping[str, str]], ask: Mapping[str, Any], repeated: int | None = None
+) -> Answer:
+    """Orders as they were loaded, and the account: lines = repeated + early + small + loaded where all is right.
+
+    Args:
+        repeated: lines that somebody took for repetitions, where that is not what they are.
+    """
+    every = cleaned(records, {"since": ""})
+    early = [row for row in every if row["date"] < ask["since"]]
+    small = [row for row in every if row["date"] >= ask["since"] and row["quantity"] < ask["least"]]
+    count: Counter[str] = Counter()
+    cents: Counter[str] = Counter()
+    for row in rows:
+        count[row["customer"]] += 1
+        cents[row["customer"]] += row["amount_cents"]
+    largest = max(rows, key=lambda row: int(row["amount_cents"]), default={"order_no": "", "amount_cents": 0})
+    return {"orders": list(rows), "report": {
+        "lines": len(records), "repeated": len(records) - len(every) if repeated is None else repeated,
+        "early": len(early), "small": len(small), "loaded": len(rows), "amount_cents": sum(cents.values()),
+        "largest": {key: largest[key] for key in ("order_no", "amount_cents")},
+        "customers": [{"customer": name, "orders": count[name], "amount_cents": cents[name]} for name in sorted(count)],
+    }}  # fmt: skip
 
 
 def cleaned(records: Iterable[Mapping[str, str]], ask: Mapping[str, Any]) -> list[Row]:
@@ -107,7 +139,11 @@ def careless(records: Iterable[Mapping[str, str]], ask: Mapping[str, Any], *, is
 
 
 def _of_one_system(records: Sequence[Mapping[str, str]], ask: Mapping[str, Any]) -> list[Row]:
-    return careless([record for record in records if record["amount_unit"] != "units"], ask, is_scaled=True)
+    return careless(_one_system(records), ask, is_scaled=True)
+
+
+def _one_system(records: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    return [record for record in records if record["amount_unit"] != "units"]
 
 
 def _doubled(records: Sequence[Mapping[str, str]], ask: Mapping[str, Any]) -> list[Row]:
@@ -127,17 +163,27 @@ def _wrong(records: Sequence[Mapping[str, str]], ask: Mapping[str, Any], rows: l
         {**row, "amount_cents": row["amount_cents"] // 100 if _of_units(records, row) else row["amount_cents"]}
         for row in rows
     ]
-    american = [{**row, "date": _other_way(row["date"])} for row in rows]
+    misread = [{**row, "date": _other_way(row["date"])} for row in cleaned(records, {"since": ""})]
+    american = [row for row in misread if row["date"] >= ask["since"] and row["quantity"] >= ask["least"]]
     swapped = [{**row, "customer": rows[i - 1]["customer"]} for i, row in enumerate(rows)]
-    found = [
-        Wrong("units taken for cents", {"orders": unscaled}, "hard cells"),
-        Wrong("month before day", {"orders": american}, "every cell"),
-        Wrong("swapped-entity", {"orders": swapped}, "every cell"),
-        Wrong("stale-version", {"orders": cleaned(records, {"since": "", "least": 0})}, "every cell"),
-        Wrong("T14:doubles kept", {"orders": [*rows, *_doubled(records, ask)]}, "order numbers", "T14"),
-        Wrong("T15:as written", {"orders": careless(records, ask, is_scaled=True)}, "every cell", "T15"),
+    late = cleaned(records, {"since": "", "least": 0})
+    doubles = [*rows, *_doubled(records, ask)]
+    tried: list[tuple[str, list[Row], str, int | None]] = [
+        ("units taken for cents", unscaled, "hard cells", None),
+        ("month before day", american, "every cell", None),
+        ("swapped-entity", swapped, "customers", None),
+        ("stale-version", late, "control totals", None),
+        ("T14:doubles kept", doubles, "order numbers", 0),
+        ("T15:as written", careless(records, ask, is_scaled=True), "every cell", 0),
     ]
-    return tuple(one for one in found if one.answer["orders"] != rows)
+    found = [
+        Wrong(name, _loaded(given, records, ask, repeated), fails, name.partition(":")[0] if ":" in name else "")
+        for name, given, fails, repeated in tried
+        if given != rows
+    ]
+    moved = [{**row, "amount_cents": rows[i - 1]["amount_cents"]} for i, row in enumerate(rows)]
+    apart = {**_loaded(rows, records, ask), "orders": moved}
+    return (*found, Wrong("amounts a row too far", apart, "file and account agree"))
 
 
 def _of_units(records: Sequence[Mapping[str, str]], row: Row) -> bool:
@@ -161,7 +207,8 @@ def _iso(text: str) -> str:
     return f"{parts[2]}-{int(parts[1]):02d}-{int(parts[0]):02d}"
 
 
-def _checks(rows: list[Row], records: Sequence[Mapping[str, str]], ask: Mapping[str, Any]) -> tuple[Check, ...]:
+def _checks(answer: Answer, records: Sequence[Mapping[str, str]]) -> tuple[Check, ...]:
+    rows, report = answer["orders"], answer["report"]
     columns: list[dict[str, Any]] = [{"name": name} for name in COLUMNS]
     for column in columns[3:]:
         column["tol"] = {"abs": 0.0}
@@ -170,10 +217,34 @@ def _checks(rows: list[Row], records: Sequence[Mapping[str, str]], ask: Mapping[
     ]
     hard = [(i, 4) for i, row in enumerate(rows) if _of_units(records, row)] or [(0, 4)]
     return (
-        Check("files", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
+        Check("files", "present", {"files": [FILE, REPORT]}, kind="gate", no_op="pass"),
         *matrix_checks(FILE, columns, cells, hard, key=["order_no"], trap_ids=("T14", "T15")),
         Check("order numbers", "members", {"file": FILE, "column": "order_no", "items": [r["order_no"] for r in rows]},
               weight=0.1, stage="intermediate", trap_ids=("T14",)),
+        *_account_checks(report),
+    )  # fmt: skip
+
+
+def _account_checks(report: Mapping[str, Any]) -> tuple[Check, ...]:
+    """Nothing is lost on the way: every line has gone somewhere, and sums of the file are those of the account."""
+    exact = {"abs": 0.0}
+    gone = {name: report[name] for name in ("lines", "repeated", "early", "small")}
+    kept = {name: report[name] for name in ("loaded", "amount_cents")} | {
+        f"largest.{name}": value for name, value in report["largest"].items()
+    }
+    by_customer = [[one["customer"], one["orders"], one["amount_cents"]] for one in report["customers"]]
+    names = [{"name": "customer"}, {"name": "orders", "tol": exact}, {"name": "amount_cents", "tol": exact}]
+    where = {"file": FILE, "columns": ["order_no", "amount_cents"], "row": report["largest"]["order_no"]}
+    said = {"file": REPORT, "path": "largest.amount_cents"}
+    return (
+        Check("lines accounted for", "json.fields", {"file": REPORT, "fields": gone, "tol": exact}, weight=0.04,
+              stage="intermediate", trap_ids=("T14",)),
+        Check("control totals", "json.fields", {"file": REPORT, "fields": kept, "tol": exact}, weight=0.03,
+              trap_ids=("T14", "T15")),
+        Check("customers", "table", {"file": REPORT, "path": "customers", "columns": names, "rows": by_customer},
+              weight=0.03, stage="intermediate"),
+        Check("file and account agree", "agree", {"pairs": [{"a": where, "b": said}], "tol": exact}, weight=0.02,
+              stage="intermediate"),
     )  # fmt: skip
 
 
@@ -190,4 +261,14 @@ The export is {path}; the file target.md beside it says what a clean line is. Ke
 later{least}.
 
 Save `artifacts/{FILE}`: comma separated, a header `{",".join(COLUMNS)}`, one line an order, by order_no.
+
+Save `artifacts/{REPORT}` beside it, a JSON object that accounts for every line of the export:
+
+- `lines`: lines of the export without its header; `repeated`: how many of them repeat an order that is there already
+- `early`: orders dated before {ask["since"]}; `small`: orders dated {ask["since"]} or later whose quantity is too low
+  (0 where every quantity counts); each order once
+- `loaded`: orders in the csv file; `amount_cents`: the sum of their amounts
+- `largest`: an object with `order_no` and `amount_cents` of the largest of them by amount
+- `customers`: a list with an object for every customer that has an order in the csv file: `customer`, `orders` (how
+  many) and `amount_cents` (their sum)
 """
