@@ -1,11 +1,12 @@
-"""Corrections: accounts restated, offers improved."""
+"""Corrections: accounts and debt restated, offers improved."""
 
 from __future__ import annotations
 
-from journeyman.worlds.content import Block, Heading, Paragraph, Prose, Table
+from journeyman.worlds.content import Block, Heading, Paragraph, Prose, Table, mark
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.bids import bid_sender
 from journeyman.worlds.events.statements import income_of, stated
+from journeyman.worlds.plan import Planted
 from journeyman.worlds.simulate.figures import labels
 from journeyman.worlds.truth.store import Row
 
@@ -52,6 +53,57 @@ def restatement(draft: Draft, event: Row) -> None:
         f" now on, also in models.\n\n{draft.roles['cfo']['name']}\n",
         attachments=(path,),
     )
+
+
+def leases_restated(draft: Draft, event: Row) -> None:
+    """A note that replaces the lease liabilities of the debt overview; booked in a month that is still open, so that no
+    accounts change."""
+    setting, site = draft.setting, "debt:2520"
+    before = draft.truth.one("SELECT * FROM debt WHERE id = 'DB2520'")
+    old = int(before["amount"])
+    amount = old + 1000 * max(1, round(old * event["payload"]["share"] / 1000))
+    row = {**before, "id": "DB2520:restated", "amount": amount, "known_from": event["date"],
+           "source_event_id": event["id"]}  # fmt: skip
+    draft.truth.close("debt", before["id"], known_to=event["date"])
+    draft.truth.add("debt", row, event=event["id"])
+    now = draft.fact(
+        f"{site}:restated",
+        setting.number(amount),
+        amount,
+        "currency",
+        currency=setting.currency,
+        as_of=before["as_of"],
+        known=event["date"],
+        supersedes=site,
+        rows=("debt:DB2520:restated",),
+    )
+    blocks: list[Block] = [
+        Heading("Restatement of lease liabilities", 0),
+        Paragraph(f"{setting.company}, consolidated, {setting.day(event['date'])}"),
+        Paragraph(
+            f"The lease of a site had been left out of the lease liabilities at the end of {before['as_of']}. The"
+            " amount below replaces the one in the debt overview, also in models. The entry is booked in the current"
+            " month. All other lines of the overview stand; it is not issued again. Only covenants of that test date"
+            " are still tested on the overview as it was issued, as agreed with the lender."
+        ),
+        Table(
+            (
+                (setting.currency, "As first stated", "As restated"),
+                (before["name"], mark(site, setting.number(old)), now),
+            ),
+            widths=(3, 2, 2),
+        ),
+    ]
+    draft.document(
+        f"finance/{setting.file_name('note on lease liabilities')}.pdf",
+        "debt_note",
+        Prose(tuple(blocks), "Restatement of lease liabilities", footer=setting.layout["footer"]),
+        event["id"],
+        day=event["date"],
+        author=draft.roles["treasurer"]["name"],
+        as_of=before["as_of"],
+    )
+    draft.plan.planted.append(Planted("T2", site, (f"{site}:restated",), {"leases": old}, {"leases": amount}, (site,)))
 
 
 def bid_improved(draft: Draft, event: Row) -> None:

@@ -66,6 +66,7 @@ EMITTERS: dict[str, Callable[[Draft, Row], None]] = {
     "claims listed": adjustments.claims_listed,
     "agreement audited": audit.agreement_circulated,
     "restatement": corrections.restatement,
+    "leases restated": corrections.leases_restated,
     "bid improved": corrections.bid_improved,
     "papers prepared": worksheets.papers_prepared,
     "handbook issued": handbook.handbook_issued,

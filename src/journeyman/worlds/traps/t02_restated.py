@@ -33,7 +33,9 @@ def apply(draft: Draft, rng: Random) -> list[Planted]:
             site = f"income:group:{period}:{item}"
             wrong, right = (int(getattr(one.income(span), item)) for one in (before, after))
             planted.append(Planted("T2", site, (f"{site}:restated",), {item: wrong}, {item: right}, (site,)))
-    return [*planted, _key_figure(draft, rng)]
+    planted.append(_key_figure(draft, rng))
+    _leases(draft, rng)
+    return planted
 
 
 def _reverse(draft: Draft, month: int, amount: int, event: str, found: str) -> None:
@@ -59,6 +61,12 @@ def _reverse(draft: Draft, month: int, amount: int, event: str, found: str) -> N
     draft.truth.add("journal_line", rows, event=event, at=day, known=found)
     draft.notes.pop("figures", None)
     draft.notes.pop("ledger", None)
+
+
+def _leases(draft: Draft, rng: Random) -> None:
+    """A lease had been left out of the debt; the event's note plants the trap, once the debt overview is written."""
+    day = draft.setting.today - timedelta(days=rng.randrange(2, 7))
+    draft.event("leases restated", day, "Lease liabilities restated", share=round(rng.uniform(0.12, 0.35), 3))
 
 
 def _key_figure(draft: Draft, rng: Random) -> Planted:

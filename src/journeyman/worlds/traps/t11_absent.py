@@ -8,6 +8,8 @@ from random import Random
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.traps.operator import Operator
+from journeyman.worlds.traps.t11_addback import unsupported
+from journeyman.worlds.traps.t11_unfiled import unfiled
 
 TOPICS = (
     ("the energy used per {unit}", "plant", 41),
@@ -64,7 +66,7 @@ def apply(draft: Draft, rng: Random) -> list[Planted]:
                 (f"absent:{number}:earlier",),
             )
         )
-    return [*planted, *_unanswered(draft)]
+    return [*planted, *_unanswered(draft), *unsupported(draft), *unfiled(draft, rng)]
 
 
 def _unanswered(draft: Draft) -> list[Planted]:

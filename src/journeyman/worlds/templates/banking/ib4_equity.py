@@ -1,7 +1,8 @@
 """IB4: from a price per share to enterprise value: net debt, and fully diluted shares by the treasury-stock method.
 
-What makes it hard: a table that shows a commitment where a footnote says what is drawn, a capitalisation whose total
-counts every option, and options that only dilute above their strike.
+What makes it hard: a table that shows a commitment where a footnote says what is drawn, a debt that is listed twice,
+another that a later note restates, a capitalisation whose total counts every option, and options that only dilute above
+their strike.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ FORMULAS = {
     "equity_value": "=B12*B13",
     "enterprise_value": "=B14+B6",
 }
+MISREAD = {"T2": "T2:as first stated", "T9": "T9:commitment for drawn", "T14": "T14:debt counted twice"}
+"""Trap -> its victim."""
+
 TOTALS = ("net_debt", "diluted", "equity_value", "enterprise_value")
 
 
@@ -64,7 +68,7 @@ class IB4:
     id: str = "IB4"
     domain: str = "banking"
     title: str = "net debt, fully diluted shares and enterprise value at a price"
-    traps: tuple[str, ...] = ("T9",)
+    traps: tuple[str, ...] = ("T2", "T9", "T14")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -75,23 +79,24 @@ class IB4:
         is_between = rng.random() < 0.5 and strikes[1] - strikes[0] > 1
         low, high = (strikes[0], strikes[1]) if is_between else (strikes[1], strikes[1] + 12)
         price = low + rng.randrange(1, 4 * int(high - low)) / 4
-        debts = {
-            key: int(office.truth.value("SELECT amount FROM debt WHERE id = :i", i=f"DB{code}"))
-            for code, key in DEBT.items()
-        }
+        debts = debts_of(office)
         ask = {"price": price, "currency": office.setting.currency, "files": [ANSWER, BOOK]}
         answer = bridged(debts, holdings, price)
-        planted = office.trap("T9", "debt:2510")
-        table = {**debts, "revolver": int(planted.wrong["revolver"])} if planted else debts
-        drawn = "debt:2510:drawn" if planted else "debt:2510"
-        facts = (drawn, "debt:2500", "debt:2520", "debt:1000", *(f"security:{r['id']}:shares" for r in holdings))
+        traps = {one.trap: one for one in office.planted if one.trap in self.traps and one.site.startswith("debt:")}
+        misread = {trap: {**debts, **_amounts(one.wrong)} for trap, one in traps.items()}
+        table = {**debts, **{key: v for one in traps.values() for key, v in _amounts(one.wrong).items()}}
+        drawn, leases = (
+            "debt:2510:drawn" if "T9" in traps else "debt:2510",
+            "debt:2520:restated" if "T2" in traps else "debt:2520",
+        )
+        facts = (drawn, "debt:2500", leases, "debt:1000", *(f"security:{r['id']}:shares" for r in holdings))
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer),
-            (ANSWER, BOOK), _wrong(office, debts, table, holdings, price),
+            (ANSWER, BOOK), _wrong(office, debts, misread, holdings, price),
             trap_blind=bridged(table, holdings, price, is_careless=True),
             single=bridged(table, [], price),
             facts=facts, reads=tuple(office.of_kind(kind)[0].path for kind in ("debt_overview", "cap_table")),
-            traps=("T9",) if planted else (), knobs=knobs, notes={"between": is_between, "footnote": bool(planted)},
+            traps=tuple(sorted(traps)), knobs=knobs, notes={"between": is_between, "debts": len(traps)},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -100,8 +105,7 @@ class IB4:
 
     def solve(self, ask: Mapping[str, Any]) -> Solving:
         """See ``Template.solve``."""
-        text = yield from reading.document_text((yield from one_file("*debt*overview*.pdf")))
-        debts = read_debts(text)
+        debts = yield from stated_debts()
         listed = records((yield from sheet_rows((yield from one_file("*cap*table*.xlsx")))), "Holder")
         holdings = [
             {"share_class": row["Class"], "shares": row["Shares"], "strike": row[f"Strike ({ask['currency']})"]}
@@ -150,14 +154,39 @@ def read_debts(text: str) -> dict[str, int]:
     return debts | ({"revolver": reading.whole_number(note[1])} if note else {})
 
 
+def stated_debts() -> reading.Reading:
+    """Debt and cash by the keys of ``DEBT`` as they stand now: the overview, and the note that restates a line."""
+    debts = read_debts((yield from reading.document_text((yield from one_file("*debt*overview*.pdf")))))
+    for path in (yield from reading.list_files("*note*lease*liabilities*.pdf", "finance")):
+        row = re.search(r'\["Lease liabilities", "[^"]*", "([^"]*)"\]', (yield from reading.document_text(path)))
+        if row is None:
+            raise Lost(f"{path} restates nothing")
+        debts["leases"] = reading.whole_number(row[1])
+    return debts
+
+
+def debts_of(office: Office) -> dict[str, int]:
+    """The same by the truth, as it is known today."""
+    today = office.truth.as_of(office.today)
+    return {
+        key: int(today.value("SELECT amount FROM debt_at WHERE id LIKE :i", i=f"DB{code}%"))
+        for code, key in DEBT.items()
+    }
+
+
+def _amounts(said: Mapping[str, Any]) -> dict[str, int]:
+    """Of what a trap makes of the debts, the parts; sums follow from them."""
+    return {key: int(said[key]) for key in DEBT.values() if key in said}
+
+
 def _unmarked(text: str) -> str:
     """An amount without the mark of its footnote."""
     return re.sub(r"\s*\(\d\)\s*$", "", text)
 
 
 def _wrong(
-    office: Office, debts: Mapping[str, int], table: Mapping[str, int], holdings: Sequence[Mapping[str, Any]],
-    price: float,
+    office: Office, debts: Mapping[str, int], misread: Mapping[str, Mapping[str, int]],
+    holdings: Sequence[Mapping[str, Any]], price: float,
 ) -> tuple[Wrong, ...]:  # fmt: skip
     right = bridged(debts, holdings, price)
     last = office.truth.rows("SELECT * FROM share_entry ORDER BY date DESC, id DESC LIMIT 1")[0]
@@ -171,7 +200,6 @@ def _wrong(
     exchanged = {**debts, "cash": debts["leases"], "leases": debts["cash"]}
     tripled = [row if row["share_class"] != "Option" else {**row, "strike": 0} for row in holdings]
     versions: dict[str, tuple[Answer, str]] = {
-        "T9:commitment for drawn": (bridged(table, holdings, price), "workbook"),
         "every option counted": (gross, "totals"),
         "exercise without buying back": (bridged(debts, tripled, price), "totals"),
         "stale-version": (bridged(debts, before, price), "totals"),
@@ -179,11 +207,11 @@ def _wrong(
         "cash left out": (bridged({**debts, "cash": 0}, holdings, price), "totals"),
         "no preferred": (bridged(debts, [r for r in holdings if r["preference"] is None], price), "totals"),
     }
-    return tuple(
-        Wrong(name, answer, fails, "T9" if name.startswith("T9") else "")
-        for name, (answer, fails) in versions.items()
-        if answer != right
-    )
+    found = [Wrong(name, answer, fails) for name, (answer, fails) in versions.items() if answer != right]
+    found += [
+        Wrong(MISREAD[trap], bridged(given, holdings, price), "workbook", trap) for trap, given in misread.items()
+    ]
+    return tuple(found)
 
 
 def _checks(answer: Answer) -> tuple[Check, ...]:
@@ -203,8 +231,9 @@ def _checks(answer: Answer) -> tuple[Check, ...]:
         Check("shape", "json.shape", {"file": ANSWER, "keys": dict.fromkeys(LINES, "number")}, kind="gate"),
         Check("no errors", "xlsx.no_errors", {"file": BOOK}, kind="gate", no_op="pass"),
         Check("totals", "json.fields", {**json_base, "fields": {key: answer[key] for key in TOTALS}}, weight=0.4,
-              trap_ids=("T9",)),
-        Check("workbook", "xlsx.cells", {"file": BOOK, "cells": cells, "tol": TOL}, weight=0.3, trap_ids=("T9",)),
+              trap_ids=tuple(MISREAD)),
+        Check("workbook", "xlsx.cells", {"file": BOOK, "cells": cells, "tol": TOL}, weight=0.3,
+              trap_ids=tuple(MISREAD)),
         Check("parts", "json.fields", {**json_base, "fields": parts, "credit": "share"}, weight=0.1,
               stage="intermediate"),
         Check("agree", "agree", {"pairs": pairs, "tol": TOL}, weight=0.1, stage="intermediate"),
@@ -231,10 +260,11 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
     lines = "\n".join(f"{n}. `{label}` (`{key}`)" for n, (key, label) in enumerate(LINES.items(), start=2))
     return f"""{opener}
 
-Bridge it to enterprise value: debt and cash from the debt overview in finance (only drawn amounts are debt; net debt is
-the three debts less cash), shares from the cap table in deals. Preferred shares count as converted one to one, and
-their preference is ignored. Options follow the treasury-stock method: those with a strike below the price are exercised
-in full, and their proceeds buy back shares at the price. Nothing is rounded.
+Bridge it to enterprise value: debt and cash from the debt overview in finance, as restated where finance has restated a
+line since (only drawn amounts are debt, and each debt counts once; net debt is the three debts less cash), shares from
+the cap table in deals. Preferred shares count as converted one to one, and their preference is ignored. Options follow
+the treasury-stock method: those with a strike below the price are exercised in full, and their proceeds buy back shares
+at the price. Nothing is rounded.
 
 Save two files:
 

@@ -1,7 +1,7 @@
 """IB9: quality of earnings: which proposed add-backs stand, from the ledger, the mails on each, and what came later.
 
-What makes it hard: management's list says nothing about the reasons, the ledger says where and when each was booked,
-and one item that a mail supports is withdrawn in the chat.
+What makes it hard: management's list says nothing about the reasons and may add up an entry that the extract of the
+ledger holds twice, one item that a mail supports is withdrawn in the chat, and of another nobody knows anything.
 """
 
 from __future__ import annotations
@@ -19,18 +19,24 @@ from journeyman.worlds.drafting import sheet, xlsx_bytes
 from journeyman.worlds.template import Answer, Bound, Files, Lost, Solving, ToolCall, Unbindable, Wrong
 from journeyman.worlds.templates import reading
 from journeyman.worlds.templates.banking.sheets import one_file, records, sheet_rows
-from journeyman.worlds.templates.matrices import matrix_checks
 from journeyman.worlds.verify import Check
 
 if TYPE_CHECKING:
     from journeyman.worlds.office import Office
 
 FILE = "addbacks.xlsx"
-SHEET = "Adjustments"
-YES, NO = "accepted", "rejected"
-KEYS = ("no", "account", "posted", "amount", "decision")
+SHEET, SUMMARY = "Adjustments", "Summary"
+YES, NO, OPEN = "accepted", "rejected", "open"
+NOBODY = "none"
+KEYS = ("no", "account", "posted", "amount", "decision", "ask")
+BOOKED = ("Account", "Posted", "Amount")
+SUMS = ("Accepted", "Rejected", "Open", "Booked", "Proposed", "Difference")
+"""Lines of the summary, from row 2."""
 AGAINST = ("recurs every", "annually", "ordinary cycle", "third project", "no evidence")
 """Words of a background that speaks against an item."""
+UNKNOWN, WHOM = "holds nothing on it", re.compile(r"If anybody knows, it is ([^.]+)\.")
+"""What a mail says where there is no background, and whom it names."""
+TRAPS = ("T11", "T14", "T18")
 
 
 @dataclass(frozen=True)
@@ -40,30 +46,37 @@ class IB9:
     id: str = "IB9"
     domain: str = "banking"
     title: str = "proposed add-backs, accepted or rejected on their evidence"
-    traps: tuple[str, ...] = ("T18",)
+    traps: tuple[str, ...] = TRAPS
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
         rows = office.truth.rows("SELECT * FROM addback ORDER BY id")
-        planted = office.trap("T18", "addback:")
-        late = planted.site.partition(":")[2] if planted else ""
-        kept = {row["id"] for row in rng.sample(rows, max(0, min(len(rows), 5 + knobs.fan_out)))} | {late}
+        found = {trap: office.trap(trap, "addback:") for trap in TRAPS}
+        traps = {trap: one.site.partition(":")[2] for trap, one in found.items() if one}
+        kept = {row["id"] for row in rng.sample(rows, max(0, min(len(rows), 5 + knobs.fan_out)))} | set(traps.values())
         rows = [row for row in rows if row["id"] in kept]
-        items = [_item(office, row) for row in rows]
-        decisions = {item["decision"] for item in items}
-        if len(items) < 5 or len(decisions) < 2 or not office.of_kind("general_ledger"):
-            raise Unbindable("too few items, or all of them with one decision")
+        unknown = found["T11"]
+        items = [_item(office, row, unknown.right if unknown and row["id"] == traps["T11"] else {}) for row in rows]
+        if len(items) < 5 or not {YES, NO} <= {item["decision"] for item in items}:
+            raise Unbindable("too few items, or none accepted or none rejected")
+        shown = {item["no"]: item["amount"] * (1 + (item["no"] == traps.get("T14"))) for item in items}
         ask = {"numbers": [item["no"] for item in items], "file": FILE, "currency": office.setting.currency}
-        careless = [{**item, "decision": YES} if item["no"] == late or not late else item for item in items]
-        hard = [n for n, (item, other) in enumerate(zip(items, careless, strict=True)) if item != other]
-        facts = [f"addback:{item['no']}:{what}" for item in items for what in ("amount", "reason")]
+        answer = {"items": items, "proposed": sum(shown.values())}
+        careless = [_taken(item, traps) if traps else {**item, "decision": YES} for item in items]
+        numbers = [item["decision"] for item in items]
+        mixed = {numbers.index(YES), numbers.index(NO), *(ask["numbers"].index(one) for one in traps.values())}
+        listed = [{**item, "account": "", "posted": "", "amount": shown[item["no"]], "decision": YES, "ask": NOBODY}
+                  for item in items]  # fmt: skip
+        facts = [f"addback:{item['no']}:{what}" for item in items for what in ("amount", "reason")
+                 if what == "amount" or item["decision"] != OPEN]  # fmt: skip
+        said = {"T11": "whom", "T18": "withdrawn"}
         return Bound(
-            self.id, self.domain, office.id, _instruction(office, ask, rng), ask, {"items": items},
-            _checks(items, hard), (FILE,), _wrong(items, late), trap_blind={"items": careless},
-            single={"items": [{**item, "account": "", "posted": "", "decision": YES} for item in items]},
-            facts=tuple(facts + ([f"addback:{late}:withdrawn"] if late else [])),
+            self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer,
+            _checks(answer, sorted(mixed)), (FILE,), _wrong(answer, traps), trap_blind={**answer, "items": careless},
+            single={**answer, "items": listed},
+            facts=(*facts, *(f"addback:{traps[trap]}:{what}" for trap, what in said.items() if trap in traps)),
             reads=tuple(office.of_kind(kind)[0].path for kind in ("addbacks", "general_ledger")),
-            traps=("T18",) if late else (), unordered=(), knobs=knobs, notes={"items": len(items), "late": bool(late)},
+            traps=tuple(traps), unordered=(), knobs=knobs, notes={"items": len(items), "traps": len(traps)},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -76,19 +89,23 @@ class IB9:
         ledger = yield from one_file("*general*ledger*.csv")
         chat = yield ToolCall("chat_get_channel_history", {"channel_id": "finance", "limit": 60})
         withdrawn = set(re.findall(r"Correction on (AB\d+) ", chat))
-        items = []
+        items, proposed = [], 0
         for row in table:
             if row["No"] not in ask["numbers"]:
                 continue
             output = yield from reading.shell(f"grep -h ',{row['Journal']},' '{ledger}'")
-            booked = next((line for line in csv.reader(output.splitlines()) if int(line[6]) > 0), None)
-            if booked is None:
-                raise Lost(f"{row['Journal']} is not in the ledger")
-            reason = yield from _background(row["No"])
+            lines = {line[0]: line for line in csv.reader(output.splitlines()) if int(line[6]) > 0}
+            if len({line[3] for line in lines.values()}) != 1:
+                raise Lost(f"{row['Journal']} debits no account, or several")
+            reason = " ".join((yield from _background(row["No"])).split())
             is_against = row["No"] in withdrawn or any(word in reason for word in AGAINST)
-            values = (row["No"], booked[3], booked[1], int(booked[6]), NO if is_against else YES)
+            name = WHOM.search(reason) if UNKNOWN in reason else None
+            decision = OPEN if name else NO if is_against else YES
+            first, amount = next(iter(lines.values())), sum(int(line[6]) for line in lines.values())
+            values = (row["No"], first[3], first[1], amount, decision, name[1] if name else NOBODY)
             items.append(dict(zip(KEYS, values, strict=True)))
-        yield from reading.deliver_workbook(FILE, layout({"items": items}))
+            proposed += int(row[f"Amount {ask['currency']}"])
+        yield from reading.deliver_workbook(FILE, layout({"items": items, "proposed": proposed}))
         yield from reading.tab(f"/artifacts/{FILE}")
 
 
@@ -101,71 +118,121 @@ def _background(number: str) -> reading.Reading:
     raise Lost(f"no mail about {number}")
 
 
-def _item(office: Office, row: Mapping[str, Any]) -> dict[str, Any]:
+def _item(office: Office, row: Mapping[str, Any], unknown: Mapping[str, Any]) -> dict[str, Any]:
     line = office.truth.one(
         "SELECT l.account_id, l.dr, j.date FROM journal_line l JOIN journal j ON j.id = l.journal_id"
         " WHERE l.journal_id = :j AND l.dr > 0",
         j=row["journal_id"],
     )
-    values = (row["id"], line["account_id"], line["date"], line["dr"], YES if row["accepted"] else NO)
+    decision = unknown.get("decision") or (YES if row["accepted"] else NO)
+    values = (row["id"], line["account_id"], line["date"], line["dr"], decision, unknown.get("whom", NOBODY))
     return dict(zip(KEYS, values, strict=True))
 
 
-def _wrong(items: Sequence[Mapping[str, Any]], late: str) -> tuple[Wrong, ...]:
-    versions: dict[str, list[dict[str, Any]]] = {
-        "stale-version": [{**item, "decision": YES} for item in items],
-        "everything rejected": [{**item, "decision": NO} for item in items],
-        "decisions exchanged": [{**item, "decision": NO if item["decision"] == YES else YES} for item in items],
-        "the other side of the entry": [{**item, "account": "2100"} for item in items],
-        "swapped-entity": [{**item, "amount": items[n - 1]["amount"]} for n, item in enumerate(items)],
-        "rejected items left out": [dict(item) for item in items if item["decision"] == YES],
+def _taken(item: Mapping[str, Any], traps: Mapping[str, str]) -> dict[str, Any]:
+    """The item as somebody has it who falls for these traps."""
+    made = dict(item)
+    if item["no"] in (traps.get("T11"), traps.get("T18")):
+        made |= {"decision": YES, "ask": NOBODY}
+    if item["no"] == traps.get("T14"):
+        made["amount"] = 2 * item["amount"]
+    return made
+
+
+def _wrong(answer: Answer, traps: Mapping[str, str]) -> tuple[Wrong, ...]:
+    items: list[dict[str, Any]] = answer["items"]
+    other = {YES: NO, NO: YES, OPEN: OPEN}
+    versions: dict[str, tuple[list[dict[str, Any]], str, str]] = {
+        "stale-version": ([{**item, "decision": YES, "ask": NOBODY} for item in items], "decisions", ""),
+        "everything rejected": ([{**item, "decision": NO, "ask": NOBODY} for item in items], "decisions", ""),
+        "decisions exchanged": ([{**item, "decision": other[item["decision"]]} for item in items], "reconciled", ""),
+        "the other side of the entry": ([{**item, "account": "2100"} for item in items], "bookings", ""),
+        "swapped-entity": (
+            [{**item, "amount": items[n - 1]["amount"]} for n, item in enumerate(items)],
+            "bookings",
+            "",
+        ),
+        "rejected items left out": ([dict(item) for item in items if item["decision"] == YES], "reconciled", ""),
     }
-    if late:
-        versions["T18:withdrawn later"] = [{**i, "decision": YES} if i["no"] == late else dict(i) for i in items]
-    listed = [dict(item) for item in items]
+    names = {"T11": "T11:assumed to hold", "T14": "T14:booked twice", "T18": "T18:withdrawn later"}
+    fails = {"T11": "decisions", "T14": "bookings", "T18": "decisions"}
+    for trap, number in traps.items():
+        versions[names[trap]] = ([_taken(item, {trap: number}) for item in items], fails[trap], trap)
+    if "T11" in traps:
+        guessed = [
+            {**item, "decision": NO, "ask": NOBODY} if item["decision"] == OPEN else dict(item) for item in items
+        ]
+        versions["rejected for want of support"] = (guessed, "decisions", "")
     return tuple(
-        Wrong(name, {"items": made}, "every cell", "T18" if name.startswith("T18") else "")
-        for name, made in versions.items()
-        if made != listed
+        Wrong(name, {**answer, "items": made}, check, trap)
+        for name, (made, check, trap) in versions.items()
+        if made != items
     )
 
 
-def _checks(items: Sequence[Mapping[str, Any]], hard: list[int]) -> tuple[Check, ...]:
-    columns: list[dict[str, Any]] = [{"name": name.capitalize()} for name in KEYS]
-    cells = [
-        [
-            item["no"],
-            {"one_of": [item["account"], int(item["account"])]},
-            {"date": item["posted"]},
-            item["amount"],
-            item["decision"],
-        ]
+def _checks(answer: Answer, contested: Sequence[int]) -> tuple[Check, ...]:
+    """Bookings against the ledger, decisions against the record, and sums that reconcile both to what was proposed.
+
+    Args:
+        contested: positions of the items of traps, and of one item that stands and one that does not.
+    """
+    items: list[dict[str, Any]] = answer["items"]
+    evidence = {"file": FILE, "sheet": SHEET, "key": ["No"], "columns": [{"name": key.capitalize()} for key in KEYS]}
+    book = [
+        [item["no"], {"one_of": [item["account"], int(item["account"])]}, {"date": item["posted"]}, item["amount"],
+         item["decision"], item["ask"]]
         for item in items
-    ]
-    last = len(items) + 2
-    total = sum(item["amount"] for item in items if item["decision"] == YES)
-    first = next(n for n, item in enumerate(items, start=2) if item["decision"] == YES)
-    moved = total - items[first - 2]["amount"] + 123_456
-    trial = {"set": {f"{SHEET}!D{first}": 123_456.0}, "expect": {f"{SHEET}!D{last}": float(moved)}}
+    ]  # fmt: skip
+    sums = _sums(answer)
+    at = next(n for n, item in enumerate(items) if item["decision"] == YES)
+    moved = {"items": [{**item, "amount": 123_456} if n == at else item for n, item in enumerate(items)],
+             "proposed": 7_654_321}  # fmt: skip
+    trial = {
+        "set": {f"{SHEET}!D{at + 2}": 123_456.0, _place("Proposed"): 7_654_321.0},
+        "expect": {_place(line): float(amount) for line, amount in _sums(moved).items()},
+    }
     return (
         Check("files", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
         Check("no errors", "xlsx.no_errors", {"file": FILE}, kind="gate", no_op="pass"),
-        *matrix_checks(FILE, columns, cells, [(n, 4) for n in hard], key=["No"], sheet=SHEET, trap_ids=("T18",)),
-        Check("total", "xlsx.cells", {"file": FILE, "cells": {f"{SHEET}!D{last}": total}, "tol": {"abs": 0.6}},
-              weight=0.05, trap_ids=("T18",)),
+        Check("decisions", "table", {**evidence, "rows": book, "only": ["Decision", "Ask"]}, weight=0.2,
+              trap_ids=("T11", "T18")),
+        Check("bookings", "table", {**evidence, "rows": book, "only": list(BOOKED)}, weight=0.25, trap_ids=("T14",),
+              stage="intermediate"),
+        Check("contested", "table", {**evidence, "rows": [book[n] for n in contested], "extra": "ignored"}, weight=0.3,
+              trap_ids=TRAPS, stage="intermediate"),
+        Check("reconciled", "xlsx.cells", {"file": FILE, "cells": {_place(line): sums[line] for line in SUMS},
+              "tol": {"abs": 0.6}}, weight=0.2, trap_ids=TRAPS),
         Check("follows", "xlsx.follows", {"file": FILE, "trials": [trial], "tol": {"abs": 0.6}}, weight=0.05),
     )  # fmt: skip
 
 
+def _place(line: str) -> str:
+    """Where a line of the summary stands."""
+    return f"{SUMMARY}!B{SUMS.index(line) + 2}"
+
+
+def _sums(answer: Answer) -> dict[str, Any]:
+    """The summary: booked by decision and in all, what was proposed, and how much of it was never booked."""
+    by = [sum(item.get("amount") or 0 for item in answer["items"] if item.get("decision") == word) for word in
+          (YES, NO, OPEN)]  # fmt: skip
+    booked, proposed = sum(item.get("amount") or 0 for item in answer["items"]), answer.get("proposed")
+    return dict(zip(SUMS, (*by, booked, proposed, (proposed or 0) - booked), strict=True))
+
+
 def layout(answer: Answer, form: str = "plain") -> list[dict[str, Any]]:
-    """One row per item, and the sum of those that stand, a formula unless numbers are typed."""
-    items = answer["items"]
-    rows = [[item.get(key) for key in KEYS] for item in items]
-    last = len(items) + 1
-    total: Any = f'=SUMIF(E2:E{last},"{YES}",D2:D{last})'
-    if form == "typed":
-        total = sum(item["amount"] for item in items if item["decision"] == YES)
-    return [sheet(SHEET, [key.capitalize() for key in KEYS], [*rows, ["Total", None, None, total, None]])]
+    """One row per item, and the sums on a sheet of their own, formulas unless numbers are typed."""
+    rows = [[item.get(key) for key in KEYS] for item in answer["items"]]
+    last = len(rows) + 1
+    amounts, decisions = (f"{SHEET}!${column}$2:${column}${last}" for column in "DE")
+    lines: dict[str, Any] = _sums(answer)
+    if form != "typed":
+        words = zip(SUMS, (YES, NO, OPEN), strict=False)
+        lines |= {line: f'=SUMIF({decisions},"{word}",{amounts})' for line, word in words}
+        lines |= {"Booked": f"=SUM({amounts})", "Difference": "=B6-B5"}
+    return [
+        sheet(SHEET, [key.capitalize() for key in KEYS], rows),
+        sheet(SUMMARY, ["Item", "Amount"], [list(line) for line in lines.items()]),
+    ]
 
 
 def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> str:
@@ -174,15 +241,22 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
         f"The quality-of-earnings report on {office.setting.company} needs a decision on each proposed adjustment.",
         f"Which of the add-backs of {office.setting.company} would a buyer accept?",
     ))  # fmt: skip
-    numbers, last = ", ".join(ask["numbers"]), len(ask["numbers"]) + 2
     return f"""{opener}
 
-Take the items {numbers} of the proposed adjustments in deals. An item is accepted when it does not recur and is
-evidenced, otherwise rejected. The background of each was given by mail; what colleagues wrote later, also in the chat
-of the finance team, counts as well. Where and when each was booked stands in the general ledger in finance.
+Take the items {", ".join(ask["numbers"])} of the proposed adjustments in deals.
 
-Save `artifacts/{FILE}` with a sheet `{SHEET}`, headers in row 1 and one row per item from row 2, in the order above.
-Columns A to E: `No`; `Account` (number of the account that was debited); `Posted` (date of the entry, ISO 8601);
-`Amount` (in whole {ask["currency"]}); `Decision` (`{YES}` or `{NO}`). Row {last} is `Total`, with the sum of the
-accepted amounts in column D, as a formula.
+An item is accepted when it does not recur and is evidenced, otherwise rejected. It stays open where whoever was asked
+could give no background at all. The background of each was asked for by mail; what colleagues wrote later, also in the
+chat of the finance team, counts as well. Where, when and how much was booked stands in the general ledger in finance,
+whose `line_id` tells lines apart.
+
+Save `artifacts/{FILE}` with two sheets, headers in row 1:
+
+- `{SHEET}`: one row per item from row 2, in the order above; columns A to F: `No`; `Account` (number of the account
+  that was debited); `Posted` (date of the entry, ISO 8601); `Amount` (what was booked, in whole {ask["currency"]});
+  `Decision` (`{YES}`, `{NO}` or `{OPEN}`); `Ask` (for an open item the full name of the person who, by the record,
+  might know; otherwise `{NOBODY}`)
+- `{SUMMARY}`: columns A and B: `Item`, `Amount`; rows 2 to 7: `Accepted`, `Rejected` and `Open`, the amounts of these
+  decisions; `Booked`, the amounts of all the items; `Proposed`, what management's list has for these items together;
+  `Difference`, `Proposed` less `Booked`. All but `Proposed` are formulas, of the sheet `{SHEET}` or of other lines.
 """

@@ -1,7 +1,7 @@
 """CL7: where each document of a closing stands on a day: released, signed and held back, or open.
 
-What makes it hard: the checklist says nothing, mails say it in words, a signed document is not a released one, a
-later mail may take a release back, and mails of later days do not count yet.
+What makes it hard: the checklist says nothing and may list an item twice, mails say it in words, a signed document is
+not a released one, a later mail may take a release back, and mails of later days do not count yet.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CL7:
     id: str = "CL7"
     domain: str = "law"
     title: str = "status of a closing checklist from mails"
-    traps: tuple[str, ...] = ("T18",)
+    traps: tuple[str, ...] = ("T14", "T18")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -55,15 +55,19 @@ class CL7:
         late = [i for i, row in enumerate(rows) if row["said"] and row["said"][-1][0] > day]
         held = [i for i, row in enumerate(now) if row["status"] == SIGNED]
         careless = [{**_at(row, office.today), "status": RELEASED if row["said"] else OPEN} for row in rows]
-        wrong = _wrong(rows, now, missed, office.today)
+        planted = office.trap("T14", "checklist:")
+        again = planted.site.partition(":")[2] if planted else ""
+        wrong = _wrong(rows, now, missed, office.today, again)
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(now, late, held),
-            (FILE,), wrong, trap_blind={"items": careless},
+            (FILE,), wrong, trap_blind={"items": _repeated(careless, again)},
             single={"items": [row for row in now if row["status"] == RELEASED][:1]},
-            facts=tuple(f"checklist:{row['no']}" for row in now if row["status"] != OPEN),
+            facts=(*(f"checklist:{row['no']}" for row in now if row["status"] != OPEN),
+                   *((f"checklist:{again}:number",) if again else ())),
             reads=tuple(document.path for document in office.of_kind("checklist")), unordered=("items",),
             traps=tuple(sorted({one.trap for one in wrong if one.trap})), knobs=knobs,
-            notes={"late": len(late), "held": len(held), "open": sum(row["status"] == OPEN for row in now)},
+            notes={"late": len(late), "held": len(held), "open": sum(row["status"] == OPEN for row in now),
+                   "twice": bool(again)},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -88,7 +92,7 @@ class CL7:
             item = full["subject"].removeprefix("Re: ").removeprefix("Closing: ")
             said.setdefault(item, (status, mail["mail_id"]))  # the newest comes first
         rows = []
-        for number, quoted in LISTED.findall(text):
+        for number, quoted in dict(LISTED.findall(text)).items():
             status, mail_id = said.get(json.loads(quoted), (OPEN, NO_MAIL))
             rows.append({"no": number, "item": json.loads(quoted), "status": status, "mail": mail_id})
         yield from reading.deliver_workbook(FILE, layout({"items": rows}))
@@ -115,9 +119,15 @@ def _at(row: Mapping[str, Any], day: str) -> dict[str, Any]:
     return {"no": row["no"], "item": row["item"], "status": status, "mail": mail}
 
 
+def _repeated(rows: Sequence[Mapping[str, Any]], number: str) -> list[dict[str, Any]]:
+    """Rows of which that with this number stands there twice."""
+    return [dict(row) for row in rows for _ in range(2 if row["no"] == number else 1)]
+
+
 def _wrong(
-    rows: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], missed: Sequence[Mapping[str, Any]], today: str
-) -> tuple[Wrong, ...]:
+    rows: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], missed: Sequence[Mapping[str, Any]],
+    today: str, again: str,
+) -> tuple[Wrong, ...]:  # fmt: skip
     last = [_at(row, today) for row in rows]
     as_released = [{**row, "status": RELEASED if row["status"] == SIGNED else row["status"]} for row in now]
     exchanged = {SIGNED: RELEASED, RELEASED: SIGNED, OPEN: OPEN}
@@ -134,6 +144,8 @@ def _wrong(
     found = [Wrong(name, {"items": [dict(one) for one in given]}, "every item") for name, given in tried.items()]
     if list(missed) != list(now):
         found.append(Wrong("T18:correction missed", {"items": list(missed)}, "every item", "T18"))
+    if again:
+        found.append(Wrong("T14:listed twice", {"items": _repeated(now, again)}, "each once", "T14"))
     return tuple(found)
 
 
@@ -147,7 +159,10 @@ def _checks(now: Sequence[Mapping[str, Any]], late: Sequence[int], held: Sequenc
     part = {"file": FILE, "columns": columns, "key": ["No"], "extra": "ignored"}
     return (
         Check("book", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
-        Check("every item", "table", {**part, "rows": lines(range(len(now))), "extra": "wrong"}, weight=0.6),
+        Check("every item", "table", {**part, "rows": lines(range(len(now))), "extra": "wrong"}, weight=0.5,
+              trap_ids=("T14", "T18")),
+        Check("each once", "members", {"file": FILE, "column": "No", "items": [row["no"] for row in now]}, weight=0.1,
+              stage="intermediate", trap_ids=("T14",)),
         Check("not yet", "table", {**part, "rows": lines(late)}, weight=0.2, stage="intermediate"),
         Check("held back", "table", {**part, "rows": lines(held)}, weight=0.2, stage="intermediate"),
     )  # fmt: skip
@@ -170,7 +185,7 @@ def _instruction(office: Office, ask: Mapping[str, Any], rng: random.Random) -> 
 Take every item of the closing checklist in the folder deals and find its status as it was at the end of
 {ask["day"]}, from the mails about the closing of that day and before; later mails do not count.
 
-Save `artifacts/{FILE}` with one sheet, headers in row 1 and one row per item:
+Save `artifacts/{FILE}` with one sheet, headers in row 1 and one row per item, which its number tells apart:
 
 - `No`, `Item`: as in the checklist
 - `Status`: `{RELEASED}` where all have signed and the signature pages are released, `{SIGNED}` where all have signed
