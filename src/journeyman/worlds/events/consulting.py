@@ -18,6 +18,7 @@ from journeyman.worlds.content import (
     Table,
 )
 from journeyman.worlds.draft import Draft
+from journeyman.worlds.events.key_figures import figure_of, figures_book
 from journeyman.worlds.events.tables import sheet_of
 from journeyman.worlds.simulate.market import STEPS
 from journeyman.worlds.truth.store import Row
@@ -190,55 +191,15 @@ def key_figures_reported(draft: Draft, event: Row) -> None:
     periods, period = draft.notes["periods"], event["payload"]["period"]
     position = periods.index(period)
     if position == len(periods) - 1:
-        _figures_book(draft, event, periods[-6:])
+        figures_book(draft, event, periods[-6:])
     if position == len(periods) - 2:
         _figures_deck(draft, event, periods[position - 3 : position + 1])
-
-
-def _figure(draft: Draft, name: str, period: str) -> float:
-    return float(
-        draft.truth.value(
-            "SELECT value FROM kpi WHERE name = :n AND period = :p AND known_to IS NULL", n=name, p=period
-        )
-    )
-
-
-def _figures_book(draft: Draft, event: Row, periods: list[str]) -> None:
-    rows = []
-    for name in draft.setting.trade["kpis"]:
-        cells = []
-        for period in periods:
-            value, fact = _figure(draft, name, period), f"kpi:{name}:{period}"
-            draft.fact(
-                fact,
-                "",
-                value,
-                "index",
-                subject=f"kpi:{name}",
-                predicate=period,
-                as_of=event["date"],
-                known=event["date"],
-                rows=(f"kpi:{name}:{period}",),
-            )
-            cells.append(Cell(value, style="one", fact=fact))
-        rows.append((name, *cells))
-    sheet = sheet_of("KPI", ("Key figure", *periods), rows, title="Key figures", widths=(40, *(14,) * len(periods)))
-    path = f"reporting/{draft.setting.file_name('kpi workbook', periods[-1])}.xlsx"
-    draft.document(
-        path,
-        "kpi_workbook",
-        Book((sheet,), "Key figures"),
-        event["id"],
-        day=event["date"],
-        author=draft.roles["fpa"]["name"],
-        subject=periods[-1],
-    )
 
 
 def _figures_deck(draft: Draft, event: Row, periods: list[str]) -> None:
     slides = [Slide(f"Key figures {periods[-1]}", (f"{draft.setting.company}, board pack", "Prepared by planning"))]
     for name in draft.setting.trade["kpis"]:
-        values = [_figure(draft, name, period) for period in periods]
+        values = [figure_of(draft, name, period) for period in periods]
         latest = draft.fact(
             f"deck:{name}:{periods[-1]}",
             draft.setting.number(values[-1], 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from journeyman.worlds.content import Book, Cell, Sheet
@@ -12,6 +12,9 @@ from journeyman.worlds.simulate.figures import figures_at, labels
 from journeyman.worlds.truth.store import Row
 
 YEARS = 5
+Pasted = Mapping[tuple[str, int], float]
+"""(line of the debt schedule, year from 1) -> the number that stands there instead of a formula."""
+
 Line = Callable[[str, str], str]
 """Formula of a line from the letters of its column and of the one before (empty in the first year)."""
 GRID_RATES = (-0.01, -0.005, 0.0, 0.005, 0.01)
@@ -209,16 +212,19 @@ def debt_assumptions(draft: Draft) -> dict[str, float]:
     return given
 
 
-def debt_values(given: dict[str, float], wrong_year: int = 0) -> list[dict[str, float]]:
+def debt_values(given: dict[str, float], wrong_year: int = 0, pasted: Pasted | None = None) -> list[dict[str, float]]:
     """The schedule, year by year; interest is on the opening balance, so nothing is circular.
 
-    In ``wrong_year`` the sweep is added to the loan instead of deducted.
+    In ``wrong_year`` the sweep is added to the loan instead of deducted. Of the lines, ``interest`` and ``available``
+    may be ``pasted``.
     """
     rows, debt, cash = [], given["opening_term"], given["opening_cash"]
+    typed = pasted or {}
     for n in range(1, YEARS + 1):
-        interest = debt * given["rate"]
+        interest = typed.get(("interest", n), debt * given["rate"])
         scheduled = min(given["amortisation"], debt)
         room = max(0.0, cash + given[f"cash_flow_{n}"] - interest - scheduled - given["minimum_cash"])
+        room = typed.get(("available", n), room)
         swept = min(room * given["sweep"], debt - scheduled)
         rows.append(
             {
@@ -246,8 +252,8 @@ DEBT_INPUTS = (
 )
 
 
-def debt_book(draft: Draft, given: dict[str, float], wrong_year: int = 0) -> Book:
-    """Sheets Inputs and Schedule; in ``wrong_year`` the closing loan has a wrong sign."""
+def debt_book(draft: Draft, given: dict[str, float], wrong_year: int = 0, pasted: Pasted | None = None) -> Book:
+    """Sheets Inputs and Schedule; in ``wrong_year`` the closing loan has a wrong sign, ``pasted`` cells are numbers."""
     inputs: dict[tuple[int, int], Cell] = {(0, 0): Cell("Inputs", style="title")}
     for row, (name, label) in enumerate(DEBT_INPUTS, start=2):
         fact = f"debt_model:{name}"
@@ -263,7 +269,7 @@ def debt_book(draft: Draft, given: dict[str, float], wrong_year: int = 0) -> Boo
         inputs[row, 0] = Cell(label)
         inputs[row, 1] = Cell(given[name], style="input_percent" if given[name] <= 1 else "input_int", fact=fact)
     cells = {(0, 0): Cell(f"Debt schedule, {draft.setting.currency}", style="title")}
-    values, right = debt_values(given, wrong_year), debt_values(given)
+    values, right = debt_values(given, wrong_year, pasted), debt_values(given)
     lines: tuple[tuple[str, str, Line], ...] = (
         ("opening", "Term loan, opening", lambda c, p: f"={p}10" if p else "=Inputs!$B$3"),
         ("cash_flow", "Cash flow before debt service", lambda c, p: ""),
@@ -288,6 +294,10 @@ def debt_book(draft: Draft, given: dict[str, float], wrong_year: int = 0) -> Boo
             if name == "closing" and n + 1 == wrong_year:
                 text = f"={letter}4-{letter}7+{letter}9"
             cells[row, n + 1] = Cell(values[n][name], text, "int" if text else "input_int")
+            if (name, n + 1) in (pasted or {}):
+                fact = f"debt_model:pasted:{name}:{n + 1}"
+                draft.fact(fact, "", values[n][name], "currency", subject="model:debt", currency=draft.setting.currency)
+                cells[row, n + 1] = Cell(values[n][name], "", "int", fact)
     for n in range(YEARS):
         fact = f"debt_model:closing:{n + 1}"
         draft.fact(fact, "", right[n]["closing"], "currency", subject="model:debt", currency=draft.setting.currency)

@@ -1,25 +1,34 @@
-"""T6: a sign: an item among deductions that is added, a formula that adds where it must subtract."""
+"""T6: a sign: an item among deductions that is added, a formula that adds where it must subtract, balances on the
+normal side of their account, where others are positive in debit."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
 
+from journeyman.worlds.content import Sheet
 from journeyman.worlds.draft import Draft
 from journeyman.worlds.events.models import YEARS, debt_assumptions, debt_book, debt_values
+from journeyman.worlds.events.worksheets import WORKING_CAPITAL
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.render.xlsx import column_letters
 from journeyman.worlds.simulate.market import STEPS
-from journeyman.worlds.traps.edits import one_of_kind
+from journeyman.worlds.traps.edits import one_of_kind, revise_sheet, with_cells
 from journeyman.worlds.traps.operator import Operator
+
+CREDITORS = ("liability", "debt", "equity", "revenue")
+"""Kinds of accounts whose normal side is the credit."""
+
+SIDE = "Balance: normal side of each account, so liabilities, equity and revenue are positive when in credit."
 
 
 def apply(draft: Draft, rng: Random) -> list[Planted]:
-    """Freight that is charged to customers, shown as a negative deduction; a wrong sign in the debt model."""
-    return [*_waterfall(draft, rng), *_model(draft, rng)]
+    """A negative deduction in the price waterfall; a wrong sign in the debt model; signs of a trial balance."""
+    return [*_waterfall(draft, rng), *_model(draft, rng), *_trial_balance(draft, rng)]
 
 
 def _waterfall(draft: Draft, rng: Random) -> list[Planted]:
+    """Freight that is charged to customers, shown as a negative deduction."""
     found = one_of_kind(draft, "price_waterfall")
     assert found is not None
     prices = {
@@ -46,8 +55,6 @@ def _waterfall(draft: Draft, rng: Random) -> list[Planted]:
 
 
 def _overwrite(draft: Draft, path: str, sheet: str, place: tuple[int, int], value: float, fact: str) -> None:
-    from journeyman.worlds.traps.edits import revise_sheet, with_cells
-
     revise_sheet(draft, path, sheet, lambda s: with_cells(s, {place: replace(s.cells[place], value=value)}))
     draft.plan.facts[fact] = replace(draft.plan.facts[fact], value=value)
 
@@ -71,6 +78,44 @@ def _model(draft: Draft, rng: Random) -> list[Planted]:
             {"formula": f"={letter}4-{letter}7-{letter}9"},
         )
     ]
+
+
+def _trial_balance(draft: Draft, rng: Random) -> list[Planted]:
+    """The last trial balance of a subsidiary shows what is owed or earned without a sign, and says so below."""
+    last, entity = draft.setting.label(draft.setting.months[-1]), rng.choice(("S1", "S2"))
+    found = draft.plan.of_kind("trial_balance", f"{entity}:{last}")[0]
+    base = f"balance:{entity}:{last}"
+    kinds = {f"{base}:{row['id']}": row["kind"] for row in draft.truth.rows("SELECT id, kind FROM account")}
+    codes = [code for code, _ in WORKING_CAPITAL]
+    shown = {code: int(draft.plan.facts[f"{base}:{code}"].value) for code in codes}
+    right = sum(shown.values())
+    currency = draft.plan.facts[f"{base}:{codes[0]}"].currency
+    for code in codes:
+        if kinds[f"{base}:{code}"] in CREDITORS:
+            shown[code] = -shown[code]
+            draft.fact(f"{base}:{code}:shown", "", shown[code], "currency", currency=currency)
+    words = draft.fact(f"trial_balance:{entity}:{last}:side", SIDE, "normal side", "text")
+
+    def change(sheet: Sheet) -> Sheet:
+        cells = dict(sheet.cells)
+        for (row, column), cell in sheet.cells.items():
+            if column == 4 and cell.fact and kinds[cell.fact] in CREDITORS:
+                value = int(cell.value or 0)
+                bait = f"{cell.fact}:shown" if f"{cell.fact}:shown" in draft.plan.facts else ""
+                cells[row, column] = replace(cell, value=-value, fact=bait)
+                side = 3 if value < 0 else 2
+                cells[row, side] = replace(cells[row, side], fact=cell.fact)
+            elif cell.style == "note":
+                cells[row, column] = replace(cell, value=f"Amounts in {currency}. {words}")
+            elif column == 4 and cell.formula:
+                del cells[row, column]
+        return replace(sheet, cells=cells)
+
+    revise_sheet(draft, found.path, "TB", change)
+    facts = (f"trial_balance:{entity}:{last}:side", *(f"{base}:{code}" for code in codes))
+    baits = tuple(f"{base}:{code}:shown" for code in codes if kinds[f"{base}:{code}"] in CREDITORS)
+    wrong: dict[str, str | int | float] = {"working_capital": sum(shown.values())}
+    return [Planted("T6", f"{base}:sign", facts, wrong, {"working_capital": right}, baits)]
 
 
 T6 = Operator("T6", "sign or parenthesis", "plan", apply)

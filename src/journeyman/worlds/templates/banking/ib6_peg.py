@@ -1,8 +1,9 @@
 """IB6: working capital at completion from three trial balances, and the adjustment of the price against the peg.
 
 What makes it hard: liabilities are negative, two companies report in other currencies, subtotals stand among the
-accounts of the parent, and cash and taxes are no working capital although they stand next to it. Long variants build
-the peg from the month-end balances of every company, each month at its own rates.
+accounts of the parent, a subsidiary shows what it owes without a sign or has a stale number among its balances, and
+cash and taxes are no working capital although they stand next to it. Long variants build the peg from the month-end
+balances of every company, each month at its own rates.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ COMPLETION, PEG = "Completion", "Peg"
 ACCOUNTS = tuple(code for code, _ in WORKING_CAPITAL)
 ENTITIES = ("G", "S1", "S2")
 TOL = {"abs": 2.0, "rel": 1e-7}
+TRAPS = ("T6", "T10", "T13")
 
 MONTHS = {1: (6, 9), 2: (34, 40)}
 """Knob ``length`` -> least and most months of the peg; each is read from three files."""
@@ -49,7 +51,7 @@ class IB6:
     id: str = "IB6"
     domain: str = "banking"
     title: str = "working-capital peg and adjustment of the price"
-    traps: tuple[str, ...] = ("T10",)
+    traps: tuple[str, ...] = TRAPS
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -80,19 +82,19 @@ class IB6:
         answer = {"completion": _rows(balances), "rates": rates, "months": by_month}
         if companies:
             answer["companies"] = companies
-        planted = office.trap("T10", f"balance:G:{last}")
-        subtotal = float(planted.right["current_assets"]) if planted else 0.0
-        wide = _rows({e: {**own, "1300": own["1300"] + own["1000"]} for e, own in balances.items()})
+        shown = {entity: _shown(office, f"balance:{entity}:{last}", own) for entity, own in balances.items()}
+        wide = _rows({e: {**own, "1300": own["1300"] + own["1000"]} for e, own in shown.items()})
         flat = dict.fromkeys(ENTITIES, 1.0)
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer), (FILE,),
-            _wrong(office, balances, answer, subtotal, months),
+            _wrong(office, balances, shown, answer, months),
             trap_blind={**answer, **_flat(companies), "completion": wide, "rates": flat},
             single={"completion": _rows(dict.fromkeys(ENTITIES, balances["G"])), "rates": flat, "months": [],
                     "companies": []},
             facts=tuple(f"balance:{e}:{last}:{code}" for e in ENTITIES for code in ACCOUNTS),
             reads=(*ask["balances"].values(), *_papers(office, months, bool(companies))),
-            traps=("T10",) if planted else (), unordered=(), knobs=knobs, notes={"months": count},
+            traps=tuple(trap for trap in TRAPS if office.trap(trap, "balance:")), unordered=(), knobs=knobs,
+            notes={"months": count},
         )  # fmt: skip
 
     def write(self, bound: Bound, answer: Answer, world: Files, form: str = "plain") -> dict[str, bytes]:
@@ -104,8 +106,8 @@ class IB6:
         balances: dict[str, dict[str, float]] = {}
         for entity, path in ask["balances"].items():
             rows = yield from sheet_rows(path)
-            lines = {str(row[0]): row[4] for row in rows.values() if row and len(row) > 4 and row[0]}
-            balances[entity] = {code: float(lines[code]) for code in ACCOUNTS}
+            lines = {str(row[0]): row[2:4] for row in rows.values() if row and len(row) > 3 and row[0]}
+            balances[entity] = {code: float(lines[code][0]) - float(lines[code][1]) for code in ACCOUNTS}
         listed = records((yield from sheet_rows((yield from one_file("*exchange*rates*.xlsx")))), "Pair")
         known = {(row["Pair"], row["Month end"][:7]): row["Rate"] for row in listed if row["Kind"] == "closing"}
         rates = {"G": 1.0} | {entity: _known_rate(known, ask, entity, ask["last"]) for entity in ENTITIES[1:]}
@@ -185,6 +187,12 @@ def _fact(office: Office, fact: str) -> float:
     return float(found.value)
 
 
+def _shown(office: Office, base: str, own: Mapping[str, float]) -> dict[str, float]:
+    """What the column of balances shows, where that is not debit less credit."""
+    baits = {code: office.facts.get(f"{base}:{code}:shown") for code in own}
+    return {code: float(bait.value) if (bait := baits[code]) else value for code, value in own.items()}
+
+
 def _rate(office: Office, pair: str, month: str) -> float:
     sql = "SELECT rate FROM fx_rate WHERE pair = :p AND kind = 'close' AND substr(date, 1, 7) = :m"
     return float(office.truth.value(sql, p=pair, m=month))
@@ -204,9 +212,11 @@ def totals(answer: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _wrong(
-    office: Office, balances: Balances, answer: Answer, subtotal: float, months: Sequence[str]
+    office: Office, balances: Balances, shown: Balances, answer: Answer, months: Sequence[str]
 ) -> tuple[Wrong, ...]:
     setting = office.setting
+    planted = {trap: found for trap in TRAPS if (found := office.trap(trap, "balance:"))}
+    subtotal = float(planted["T10"].right["current_assets"]) if "T10" in planted else 0.0
     ends = [setting.label(month) for month in setting.months[-len(months) - 2 : -2]]
     early = [{"month": m, "amount": row["amount"]} for m, row in zip(ends, answer["months"], strict=True)]
     positive = _rows({e: {code: abs(value) for code, value in own.items()} for e, own in balances.items()})
@@ -221,13 +231,17 @@ def _wrong(
         "not converted": ({**answer, **_flat(answer.get("companies", ())), "rates": flat}, "every cell"),
         "divided by the rate": ({**answer, "rates": divided}, "every cell"),
         "stale-version": ({**answer, "months": early, "completion": _rows({**balances, "S1": own})}, "every cell"),
-        "T10:subtotal counted": ({**answer, "completion": doubled}, "every cell"),
     }
-    return tuple(
-        Wrong(name, made, fails, "T10" if name.startswith("T10") else "")
-        for name, (made, fails) in versions.items()
-        if subtotal or not name.startswith("T10")
-    )
+    fallen = {"T10": ("subtotal counted", doubled)} if subtotal else {}
+    for trap, words in (("T6", "sign as shown"), ("T13", "pasted balance kept")):
+        if trap in planted:
+            entity = planted[trap].site.split(":")[1]
+            fallen[trap] = (words, _rows({**balances, entity: shown[entity]}))
+    return (
+        *(Wrong(name, made, fails) for name, (made, fails) in versions.items()),
+        *(Wrong(f"{trap}:{words}", {**answer, "completion": made}, "every cell", trap)
+          for trap, (words, made) in fallen.items()),
+    )  # fmt: skip
 
 
 def _checks(answer: Answer) -> tuple[Check, ...]:
@@ -258,14 +272,14 @@ def _checks(answer: Answer) -> tuple[Check, ...]:
     return (
         Check("files", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
         Check("no errors", "xlsx.no_errors", {"file": FILE}, kind="gate", no_op="pass"),
-        *_weighed(matrix_checks(FILE, columns, cells, hard, key=["Account"], sheet=COMPLETION, trap_ids=("T10",))),
+        *_weighed(matrix_checks(FILE, columns, cells, hard, key=["Account"], sheet=COMPLETION, trap_ids=TRAPS)),
         Check("months", "table", {"file": FILE, "sheet": PEG, "rows": months, "extra": "ignored",
               "columns": [{"name": "Month"}, {"name": "Working capital", "tol": TOL}]}, weight=0.05,
               stage="intermediate"),
         Check("rates", "xlsx.cells", {"file": FILE, "tol": {"rel": 1e-6}, "cells": {
             f"{COMPLETION}!{letter}8": rates[entity] for letter, entity in zip("BCD", ENTITIES, strict=True)
         }}, weight=0.05, stage="intermediate"),
-        Check("results", "xlsx.cells", {"file": FILE, "cells": results, "tol": TOL}, weight=0.3, trap_ids=("T10",)),
+        Check("results", "xlsx.cells", {"file": FILE, "cells": results, "tol": TOL}, weight=0.3, trap_ids=TRAPS),
         Check("follows", "xlsx.follows", {"file": FILE, "trials": [{"set": moved, "expect": expect}], "tol": TOL},
               weight=0.1),
         *(_company_checks(answer["companies"]) if "companies" in answer else ()),
@@ -345,7 +359,8 @@ Working capital is, as the draft purchase agreement defines it, trade receivable
 trade payables, accrued expenses and deferred income (accounts {", ".join(ACCOUNTS)}), and nothing else. The peg is its
 average over the {count} month ends from {months[0]} to {months[-1]}, {source}.
 Completion is taken to be the end of {ask["last"]}, from the trial balances of the parent ({paths["G"]}), subsidiary 1
-({paths["S1"]}, {money["S1"]}) and subsidiary 2 ({paths["S2"]}, {money["S2"]}), at the closing rates of that month.
+({paths["S1"]}, {money["S1"]}) and subsidiary 2 ({paths["S2"]}, {money["S2"]}), at the closing rates of that month. An
+account's balance is its debit less its credit.
 
 Save `artifacts/{FILE}` with these sheets, headers in row 1, debit balances positive and credit balances negative:
 
