@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import pytest
+from verifier_here import graded
 
-from journeyman.documents import open_document
+from journeyman.documents import edit, open_document
+from journeyman.seeds import stream
 from journeyman.worlds.content import Book, Delimited
+from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.office import Office, make_office
+from journeyman.worlds.templates import TEMPLATES
 from journeyman.worlds.traps.operator import discoverable, wrong_answer
 from journeyman.worlds.traps.planting import OPERATORS, SHARE
 
@@ -99,6 +103,35 @@ def test_models_compute_what_the_truth_says_or_what_the_trap_says(offices):
                     if cell.formula:
                         found = values[f"{sheet.name}!{'ABCDEFGHI'[column]}{row + 1}"]
                         assert found == pytest.approx(cell.value, rel=1e-9), (document.path, cell)
+
+
+def test_a_declined_change_reads_one_way_accepted_and_the_right_way_rejected(offices):
+    sites = set()
+    for office in offices:
+        for planted in (one for one in office.planted if one.trap == "T17"):
+            proposed, right = office.where(planted.bait_facts[0])[0], office.where(planted.fact_ids[0])
+            assert any(one.path.startswith("apps/") for one in right), planted
+            address, data = proposed.locator, office.files[proposed.path]
+            undone = edit(data, proposed.path, [{"op": "reject", "address": address}]).data
+            before, after = (open_document(one, proposed.path).find(address).text for one in (undone, data))
+            assert proposed.surface in after
+            assert right[0].surface in before
+            assert before == after.replace(proposed.surface, right[0].surface)
+            sites.add(planted.site.partition(":")[0])
+    assert sites == {"clause", "covenant", "security", "spa_draft"}
+
+
+@pytest.mark.parametrize(("name", "traps"), [("IB7", {"T1", "T17"}), ("IB10", {"T1", "T17"}), ("CL3", {"T17"})])
+def test_who_falls_for_a_trap_in_what_a_template_reads_fails(offices, name, traps):
+    for office in offices:
+        template = TEMPLATES[name]
+        bound = template.bind(office, stream(SEED, name, office.id), Knobs())
+        assert traps <= set(bound.traps)
+        originals = {path: office.files[path] for path in bound.originals}
+        for wrong in (one for one in bound.wrong if one.trap in traps):
+            found = graded(bound.checks, template.write(bound, wrong.answer, office.files), originals)
+            assert not found["passed"], wrong.name
+            assert found["reward"] <= 0.5, wrong.name
 
 
 @pytest.mark.slow
