@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from verifier_here import graded, office
 
+from journeyman.seeds import stream
+from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.template import Lost
+from journeyman.worlds.templates.banking.ib1_ltm import IB1, _figures, _year_of
 from journeyman.worlds.templates.banking.ib2_peers import peer_row
 from journeyman.worlds.templates.banking.ib4_equity import bridged, read_debts
 from journeyman.worlds.templates.banking.ib5_bids import read_letter
@@ -91,3 +95,46 @@ def test_records_end_at_the_first_gap() -> None:
     assert [row["No"] for row in records(rows, "No")] == ["A", "B"]
     with pytest.raises(Lost, match="no column Item"):
         records(rows, "Item")
+
+
+def answered(reader: Any, *texts: str) -> Any:
+    """What a reader makes of these answers of its tools."""
+    next(reader)
+    try:
+        for text in texts:
+            reader.send(text)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("it wants to read more")
+
+
+REPORT = """["In EUR thousand", "H1 FY2025", "H1 FY2024"]
+["EBITDA before exceptional items", "1.250", "1.180 (1)"]
+"""
+FOUND = "Found 1\n/finance/reports/interim_report_h1_fy2025.pdf\n"
+
+
+def test_a_note_below_the_table_replaces_a_misprint_of_its_period_only() -> None:
+    note = "p2@70,300 (1) Misprint: EBITDA before exceptional items of H1 FY2024 is 1.118; the other lines are right."
+    places, items = ((2025, 1),), ["ebitda"]
+    assert answered(_figures("interim", "H1 FY2024", places, items), FOUND, REPORT) == {"ebitda": 1180.0}
+    assert answered(_figures("interim", "H1 FY2024", places, items), FOUND, REPORT + note) == {"ebitda": 1118.0}
+    assert answered(_figures("interim", "H1 FY2025", ((2025, 0),), items), FOUND, REPORT + note) == {"ebitda": 1250.0}
+
+
+def test_the_fiscal_year_of_a_bridge_follows_from_what_a_report_covers() -> None:
+    covers = "This report covers the six months that ended on September 30, 2024, the first half of FY2025."
+    assert answered(_year_of("2024-09-30"), FOUND, covers) == 2024
+    with pytest.raises(Lost, match="2025-09-30"):
+        answered(_year_of("2025-09-30"), FOUND, covers)
+
+
+def test_a_calendar_year_in_the_bridge_fails_wherever_the_fiscal_year_counts() -> None:
+    template, world = IB1(), office()
+    bound = template.bind(world, stream(3, "IB1"), Knobs())
+    assert world.trap("T5", "ltm:")
+    wrong = next(one for one in bound.wrong if one.trap == "T5")
+    found = graded(bound.checks, template.write(bound, wrong.answer, world.files))
+    scores = {check["id"]: check["score"] for check in found["checks"]}
+    assert scores["hard cells"] == scores["halves"] == scores["restatement"] == 0.0
+    assert found["reward"] < 0.3

@@ -96,7 +96,10 @@ FULL, NONE = scored(1.0, True), scored(0.0, False)
 
 BREAKS: dict[str, Callable[[Subject], tuple[Subject, Evidence]]] = {
     "G0 no check": lambda s: (replace(s, bound=replace(s.bound, checks=())), evidence_of("IB1")),
-    "G0 too thin": lambda s: (s, replace(evidence_of("IB1"), oracle=Executed({}, 300))),
+    "G0 too thin": lambda s: (
+        replace(s, bound=replace(s.bound, checks=s.bound.checks[:5])),
+        replace(evidence_of("IB1"), oracle=Executed({}, 300)),
+    ),
     "G1": lambda s: (s, replace(evidence_of("IB1"), rebuilt=False)),
     "G2 truth": lambda s: (s, with_verdict("oracle", NONE)),
     "G2 files": lambda s: (s, with_verdict("G2:from files", NONE)),
@@ -173,7 +176,17 @@ def test_raising_one_knob_never_raises_the_naive_solver(name, knob):
 def test_templates_do_not_share_their_check_code():
     from journeyman.worlds.stats import template_costs
 
-    assert all(cost["shared_check_code"] <= 0.5 for cost in template_costs().values())
+    found = {name: cost["shared_check_code"] for name, cost in template_costs().items()}
+    assert {name: share for name, share in found.items() if share > 0.5} == {}
+
+
+def test_a_common_function_that_a_template_calls_counts_as_its_own():
+    from journeyman.worlds.stats import check_shingles, functions_of
+
+    common = functions_of("def matrix(file, rows):\n" + "    rows = [file, rows, len(rows)]\n" * 4)
+    calls, alone = (f"def _checks(a):\n    return [a, {name}(a, 1)]\n" for name in ("matrix", "other"))
+    assert check_shingles(alone, common) == check_shingles(alone)
+    assert check_shingles(calls, common) > check_shingles(calls)
 
 
 def test_the_weights_of_a_judge_are_bounded():

@@ -70,11 +70,12 @@ def gate_rows(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]
 
 def template_costs(templates: Mapping[str, Template] | None = None) -> dict[str, dict[str, Any]]:
     """Template -> lines its author wrote, and the other template whose check code is most like its own."""
-    from journeyman.worlds.templates import TEMPLATES
+    from journeyman.worlds.templates import TEMPLATES, matrices
 
     chosen = TEMPLATES if templates is None else templates
     sources = {name: _source(template) for name, template in chosen.items()}
-    shingles = {name: check_shingles(text) for name, text in sources.items()}
+    common = functions_of(Path(str(matrices.__file__)).read_text(encoding="utf-8"))
+    shingles = {name: check_shingles(text, common) for name, text in sources.items()}
     found = {}
     for name, text in sources.items():
         likes = {other: overlap(shingles[name], shingles[other]) for other in sources if other != name}
@@ -84,15 +85,30 @@ def template_costs(templates: Mapping[str, Template] | None = None) -> dict[str,
     return found
 
 
-def check_shingles(source: str) -> set[tuple[str, ...]]:
-    """Shingles of the code that makes a template's checks: every function whose name speaks of checks."""
+def check_shingles(source: str, common: Mapping[str, ast.FunctionDef] | None = None) -> set[tuple[str, ...]]:
+    """Shingles of the code that makes a template's checks: every function whose name speaks of checks, and every common
+    function that the template calls, as if it had been written there.
+
+    Args:
+        source: of the template's module.
+        common: name -> function that templates share, see ``functions_of``.
+    """
+    tree = ast.parse(source)
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    functions = [one for one in functions_of(tree).values() if "check" in one.name or one.name.endswith("_table")]
+    functions += [one for name, one in (common or {}).items() if name in called]
     found: set[tuple[str, ...]] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and ("check" in node.name or node.name.endswith("_table")):
-            words = [type(one).__name__ + str(getattr(one, "id", getattr(one, "attr", getattr(one, "value", ""))))[:24]
-                     for one in ast.walk(node) if not isinstance(one, ast.expr_context)]  # fmt: skip
-            found |= {tuple(words[i : i + SHINGLE]) for i in range(max(0, len(words) - SHINGLE + 1))}
+    for function in functions:
+        words = [type(one).__name__ + str(getattr(one, "id", getattr(one, "attr", getattr(one, "value", ""))))[:24]
+                 for one in ast.walk(function) if not isinstance(one, ast.expr_context)]  # fmt: skip
+        found |= {tuple(words[i : i + SHINGLE]) for i in range(max(0, len(words) - SHINGLE + 1))}
     return found
+
+
+def functions_of(source: str | ast.AST) -> dict[str, ast.FunctionDef]:
+    """Functions of a module by name."""
+    tree = ast.parse(source) if isinstance(source, str) else source
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
 def overlap(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> float:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from journeyman.worlds.content import Block, Heading, Paragraph, Prose, Table
 from journeyman.worlds.data import pack
 from journeyman.worlds.draft import Draft
-from journeyman.worlds.events.statements import ITEMS, income_fact, scale_words
+from journeyman.worlds.events.statements import ITEMS, income_fact, income_of, scale_words
 from journeyman.worlds.simulate.calendars import month_end
 from journeyman.worlds.simulate.figures import figures_at, labels
 from journeyman.worlds.truth.store import Row
 
 DIVISOR = 1000
+INCOME = "Consolidated income statement"
+OF_CALENDAR_YEARS = ("revenue", "gross_profit", "ebitda", "ebit", "net_income")
+"""Figures that interim reports give for a calendar year, of ``ITEMS``."""
 
 
 def year_reported(draft: Draft, event: Row) -> None:
@@ -37,6 +40,7 @@ def half_reported(draft: Draft, event: Row) -> None:
     blocks: list[Block] = [Heading(f"{setting.company}: {title}", 0)]
     blocks += _opening(draft, year, known)[:3]
     blocks.append(_income_table(draft, periods, known))
+    blocks += _calendar_year(draft, year, known)
     blocks.append(Paragraph("The figures of this interim report have not been audited."))
     _publish(draft, event, f"H1 FY{year}", title, "interim_report", blocks)
 
@@ -58,13 +62,38 @@ def _publish(draft: Draft, event: Row, period: str, title: str, kind: str, block
     )
 
 
+def _calendar_year(draft: Draft, year: int, known: str) -> list[Block]:
+    """When the half year ended, and a calendar year beside it: only where trap T5 wants them."""
+    shown: int | None = draft.notes.get("calendar years", {}).get(year)
+    if shown is None:
+        return []
+    setting, last = draft.setting, month_end(draft.setting.year_months(year)[5])
+    end = draft.fact(
+        f"half:FY{year}:end", setting.day(last), last.isoformat(), "date", as_of=last.isoformat(), known=known
+    )
+    income = income_of(draft, labels(draft, range(12 * shown, 12 * shown + 12)), known)
+    rows = [(f"In {scale_words(setting.currency, DIVISOR)}", str(shown))]
+    for item in OF_CALENDAR_YEARS:
+        value = int(getattr(income, item))
+        text = setting.number(value / DIVISOR)
+        fact = draft.fact(f"calendar:{shown}:{item}", text, value, "currency", currency=setting.currency,
+                          as_of=f"{shown}-12-31", known=known)  # fmt: skip
+        rows.append((ITEMS[item], fact))
+    return [
+        Paragraph(f"This report covers the six months that ended on {end}, the first half of FY{year}."),
+        Heading("Twelve months for comparison", 2),
+        Paragraph("The calendar year, for comparison with companies whose fiscal year ends in December."),
+        Table(tuple(rows)),
+    ]
+
+
 def _income_table(draft: Draft, periods: list[tuple[str, list[str]]], known: str) -> Table:
     head = (f"In {scale_words(draft.setting.currency, DIVISOR)}", *(name for name, _ in periods))
     rows = [
         (label, *(income_fact(draft, name, months, item, known, divisor=DIVISOR) for name, months in periods))
         for item, label in ITEMS.items()
     ]
-    return Table((head, *rows), caption="Consolidated income statement")
+    return Table((head, *rows), caption=INCOME)
 
 
 def _opening(draft: Draft, year: int, known: str) -> list[Block]:

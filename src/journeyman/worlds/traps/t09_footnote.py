@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from journeyman.worlds.content import Block, Paragraph, Table
+from journeyman.worlds.content import Block, Paragraph, Prose, Table, unmarked
 from journeyman.worlds.draft import Draft
+from journeyman.worlds.events.reports import INCOME
+from journeyman.worlds.events.statements import ITEMS
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.traps.edits import one_of_kind, revise_blocks
 from journeyman.worlds.traps.operator import Operator
 
 
 def apply(draft: Draft, rng: Random) -> list[Planted]:
-    """The debt overview shows the commitment of the revolver, its note what is drawn; likewise a basket."""
-    return [_debt(draft, rng), _basket(draft, rng)]
+    """The debt overview shows the commitment of the revolver, its note what is drawn; likewise a basket, and EBITDA of
+    a half year."""
+    return [_debt(draft, rng), _basket(draft, rng), _half_year(draft, rng)]
 
 
 def _debt(draft: Draft, rng: Random) -> Planted:
@@ -117,6 +120,39 @@ def _basket(draft: Draft, rng: Random) -> Planted:
         {"basket": right},
         ("term_sheet:basket:table",),
     )
+
+
+def _half_year(draft: Draft, rng: Random) -> Planted:
+    """The last interim report misprints EBITDA of the half year before; the note below its table says so."""
+    year, label = draft.setting.years[-1], ITEMS["ebitda"]
+    (found,) = draft.plan.of_kind("interim_report", f"H1 FY{year + 1}")
+    assert isinstance(found.content, Prose)
+    table = next(block for block in found.content.blocks if isinstance(block, Table) and block.caption == INCOME)
+    column = table.rows[0].index(f"H1 FY{year}")
+    stated = next(row[column] for row in table.rows if row[0] == label)
+    ((fact_id, _),) = unmarked(stated)[1]
+    fact = draft.plan.facts[fact_id]
+    right = int(fact.value)
+    wrong = 1000 * round(right * rng.choice((0.92, 0.95, 1.04, 1.07)) / 1000)
+    bait = draft.fact(
+        f"{fact_id}:printed", draft.setting.number(wrong / 1000) + " (1)", wrong, "currency", currency=fact.currency,
+        as_of=fact.as_of,
+    )  # fmt: skip
+
+    def change(blocks: list[Block]) -> list[Block]:
+        made: list[Block] = []
+        for block in blocks:
+            if isinstance(block, Table) and block.caption == INCOME:
+                rows = [(*row[:column], bait, *row[column + 1 :]) if row[0] == label else row for row in block.rows]
+                note = f"(1) Misprint: {label} of H1 FY{year} is {stated}; the other lines are right."
+                made += [replace(block, rows=tuple(rows)), Paragraph(note, "small")]
+            else:
+                made.append(block)
+        return made
+
+    revise_blocks(draft, found.path, change)
+    return Planted("T9", f"income:group:H1 FY{year}:ebitda", (fact_id,), {"ebitda": wrong}, {"ebitda": right},
+                   (f"{fact_id}:printed",))  # fmt: skip
 
 
 T9 = Operator("T9", "footnote overrides the table", "plan", apply)
