@@ -107,6 +107,12 @@ class Figures:
             self._converted[month, kind] = total
         return self._converted[month, kind]
 
+    def revenue_of(self, entity: str, month: str) -> dict[str, int]:
+        """Account -> revenue of one entity and month, converted and rounded as in the group's figures."""
+        rate = self._rate[entity, month, "avg"]
+        moved = self._moved.get((entity, month), {})
+        return {a: -round(amount * rate) for a, amount in sorted(moved.items()) if self.kind[a] == "revenue"}
+
     def income(self, months: Iterable[str], entity: str = "") -> Income:
         """Income statement of the group, or of one entity in its currency."""
         moved = self.movements(entity, months) if entity else self.converted(months)
