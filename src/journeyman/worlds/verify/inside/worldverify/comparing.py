@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any
 
 ABS_TOL, REL_TOL = 0.005, 1e-6
@@ -27,9 +28,16 @@ ABSENT = {
 
 def normal(text: Any) -> str:
     """A text as it compares: compatibility forms, case, quotes, dashes and white space do not count."""
-    flat = unicodedata.normalize("NFKC", str(text)).casefold()
-    flat = flat.translate(_LOOKALIKES)
-    return re.sub(r"\s+", " ", flat).strip().strip(".").strip()
+    return _normal(str(text))
+
+
+@lru_cache(maxsize=4096)
+def _normal(text: str) -> str:
+    if text.isascii():
+        flat = text.lower()
+    else:
+        flat = unicodedata.normalize("NFKC", text).casefold().translate(_LOOKALIKES)
+    return " ".join(flat.split()).strip(".").strip()
 
 
 _LOOKALIKES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\u00a0": " "})
@@ -41,16 +49,28 @@ def number_of(got: Any) -> float | None:
         return None
     if isinstance(got, int | float):
         return float(got) if math.isfinite(got) else None
-    amount = amount_of(got)
+    text = str(got)
+    if _PLAIN.fullmatch(text):
+        return float(text)
+    amount = amount_of(text)
     return None if amount is None else float(amount.value)
+
+
+_PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,2})?")
+"""Numerals that have one meaning everywhere."""
 
 
 def amount_of(got: Any) -> Any:
     """The amount of a text, None where it is none."""
+    return _amount(str(got))
+
+
+@lru_cache(maxsize=4096)
+def _amount(text: str) -> Any:
     from officedocs.amounts import NotAnAmount, parse
 
     try:
-        return parse(str(got))
+        return parse(text)
     except (NotAnAmount, ValueError):
         return None
 
