@@ -13,6 +13,7 @@ from journeyman.worlds.events.personnel import hris_book, hris_path, hris_rows
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.simulate.legal import draw_params
 from journeyman.worlds.traps.operator import Operator
+from journeyman.worlds.traps.rights import amend_series_a
 from journeyman.worlds.traps.t01_objection import objection
 
 NUM_CONTRACTS = 3
@@ -21,8 +22,14 @@ NUM_CONTRACTS = 3
 def apply(draft: Draft, rng: Random) -> list[Planted]:
     """Unsigned amendments newer than the signed ones, an unsigned offer, an old personnel export called final."""
     planted = [_amendment(draft, rng, contract) for contract in _amended(draft, rng)]
-    planted += [_offer(draft, rng), _personnel(draft, rng), *_control(draft, rng), _covenant(draft)]
-    return [*planted, objection(draft, rng)]
+    planted += [
+        _offer(draft, rng),
+        _personnel(draft, rng),
+        *_control(draft, rng),
+        _covenant(draft),
+        objection(draft, rng),
+    ]
+    return [*planted, amend_series_a(draft, rng)]
 
 
 def _covenant(draft: Draft) -> Planted:
