@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter, defaultdict
 
 import pytest
@@ -121,7 +122,13 @@ def test_a_declined_change_reads_one_way_accepted_and_the_right_way_rejected(off
     assert sites == {"clause", "covenant", "security", "spa_draft"}
 
 
-@pytest.mark.parametrize(("name", "traps"), [("IB7", {"T1", "T17"}), ("IB10", {"T1", "T17"}), ("CL3", {"T17"})])
+@pytest.mark.parametrize(
+    ("name", "traps"),
+    [
+        ("IB7", {"T1", "T17"}), ("IB10", {"T1", "T17"}), ("CL3", {"T17"}), ("IB4", {"T14"}), ("IB9", {"T14"}),
+        ("CL7", {"T14"}),
+    ],
+)  # fmt: skip
 def test_who_falls_for_a_trap_in_what_a_template_reads_fails(offices, name, traps):
     for office in offices:
         template = TEMPLATES[name]
@@ -132,6 +139,42 @@ def test_who_falls_for_a_trap_in_what_a_template_reads_fails(offices, name, trap
             found = graded(bound.checks, template.write(bound, wrong.answer, office.files), originals)
             assert not found["passed"], wrong.name
             assert found["reward"] <= 0.5, wrong.name
+
+
+def test_an_entry_of_the_ledger_stands_there_twice_and_is_proposed_twice(offices):
+    for office in offices:
+        planted = office.trap("T14", "addback:")
+        number = planted.site.partition(":")[2]
+        journal = office.truth.value("SELECT journal_id FROM addback WHERE id = :i", i=number)
+        text = office.files[office.of_kind("general_ledger")[0].path].decode()
+        lines = [line for line in csv.reader(text.splitlines()) if line[2] == journal]
+        assert sum(int(line[6]) for line in lines) == planted.wrong["amount"]
+        assert sum(int(amount) for _, amount in {(line[0], line[6]) for line in lines}) == planted.right["amount"]
+        proposed = office.of_kind("addbacks")[0]
+        tree = open_document(office.files[proposed.path], proposed.path)
+        assert tree.find(planted.bait[0][1]).attributes["value"] == planted.wrong["amount"]
+
+
+def test_an_item_of_the_checklist_is_listed_once_more(offices):
+    for office in offices:
+        planted, listed = office.trap("T14", "checklist:"), office.of_kind("checklist")[0]
+        numbers = [node.text for node in open_document(office.files[listed.path], listed.path).walk()]
+        numbers = [text for text in numbers if text.startswith("CK")]
+        assert (len(numbers), len(set(numbers))) == (planted.wrong["lines"], planted.right["lines"])
+        assert numbers.count(planted.site.partition(":")[2]) == 2
+
+
+def test_leases_are_those_of_the_note_and_an_item_without_support_stays_open(offices):
+    restated, unsupported = (office.trap(*site) for office, site in zip(offices, (
+        ("T2", "debt:"), ("T11", "addback:"),
+    ), strict=True))  # fmt: skip
+    bridge = TEMPLATES["IB4"].bind(offices[0], stream(SEED, "IB4"), Knobs())
+    assert bridge.answer["leases"] == restated.right["leases"]
+    assert {one.trap: one.answer["leases"] for one in bridge.wrong}["T2"] == restated.wrong["leases"]
+    listed = TEMPLATES["IB9"].bind(offices[1], stream(SEED, "IB9"), Knobs()).answer["items"]
+    item = next(one for one in listed if one["no"] == unsupported.site.partition(":")[2])
+    assert (item["decision"], item["ask"]) == ("open", unsupported.right["whom"])
+    assert all(one["ask"] == "none" for one in listed if one is not item)
 
 
 @pytest.mark.slow

@@ -196,12 +196,14 @@ def _checks(answer: Answer, contested: Sequence[int]) -> tuple[Check, ...]:
         Check("no errors", "xlsx.no_errors", {"file": FILE}, kind="gate", no_op="pass"),
         Check("decisions", "table", {**evidence, "rows": book, "only": ["Decision", "Ask"]}, weight=0.2,
               trap_ids=("T11", "T18")),
-        Check("bookings", "table", {**evidence, "rows": book, "only": list(BOOKED)}, weight=0.25, trap_ids=("T14",),
+        Check("bookings", "table", {**evidence, "rows": book, "only": list(BOOKED)}, weight=0.2, trap_ids=("T14",),
               stage="intermediate"),
         Check("contested", "table", {**evidence, "rows": [book[n] for n in contested], "extra": "ignored"}, weight=0.3,
               trap_ids=TRAPS, stage="intermediate"),
         Check("reconciled", "xlsx.cells", {"file": FILE, "cells": {_place(line): sums[line] for line in SUMS},
               "tol": {"abs": 0.6}}, weight=0.2, trap_ids=TRAPS),
+        Check("most of it", "table", {**evidence, "rows": book, "credit": "f1"}, weight=0.05, stage="intermediate",
+              required=False),
         Check("follows", "xlsx.follows", {"file": FILE, "trials": [trial], "tol": {"abs": 0.6}}, weight=0.05),
     )  # fmt: skip
 
