@@ -26,7 +26,8 @@ def titles(bundle: Bundle, params: dict[str, Any]) -> Outcome:
 def series(bundle: Bundle, params: dict[str, Any]) -> Outcome:
     """A native chart with these values.
 
-    Params: ``file``; ``series``: [{``name``?, ``values``}]; ``categories``?; ``title``?: of the slide; ``tol``?.
+    Params: ``file``; ``series``: [{``name``?, ``values``}]; ``categories``?; ``title``?: of the slide; ``exact``?: it
+    has no other series; ``tol``?.
     """
     seen = []
     for slide in _slides(bundle, params["file"]):
@@ -42,6 +43,8 @@ def series(bundle: Bundle, params: dict[str, Any]) -> Outcome:
 
 
 def _unlike(given: list[Any], params: dict[str, Any]) -> str:
+    if params.get("exact") and len(given) != len(params["series"]):
+        return f"{len(given)} series"
     for want in params["series"]:
         match = None
         for node in given:
