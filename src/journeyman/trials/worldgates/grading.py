@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from journeyman.digest import sha256, sha256_json
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict
 from journeyman.tasks.verify import BatchVerifier, GradeItem
@@ -66,13 +67,13 @@ def examine(
     """
     executed: Executed | None = None
     verdicts: dict[str, Verdict] = {}
+    known: dict[str, Verdict] = {}
     for gate, cases in cases_by_gate(subject):
         items = [GradeItem(case.name, task, case.files) for case in cases]
         if gate == SOLVABLE and desk is not None:
             executed = desk.solve(subject.template, subject.bound)
             items += [] if executed.problem else [GradeItem(FILES, task, executed.files)]
-        if items:
-            verdicts |= dict(zip((item.trial_id for item in items), verifier.grade(items), strict=True))
+        verdicts |= graded(verifier, items, known)
         evidence = Evidence(verdicts, executed, rebuilt, tuple(twins))
         if gate == SOLVABLE and (problems := tuple(GATES[SOLVABLE].judge(subject, evidence))):
             calls = executed.calls if executed is not None else None
@@ -81,3 +82,23 @@ def examine(
             )
         lap(gate)
     return report_of(subject, Evidence(verdicts, executed, rebuilt, tuple(twins)), lap)
+
+
+def graded(verifier: BatchVerifier, items: Sequence[GradeItem], known: dict[str, Verdict]) -> dict[str, Verdict]:
+    """Item -> verdict. What is equal byte for byte is graded once: that verdicts repeat is held elsewhere.
+
+    Args:
+        known: content -> verdict of deliverables of the same task; what is new is added.
+    """
+    keys = {item.trial_id: content_of(item) for item in items}
+    new = {keys[item.trial_id]: item for item in items if keys[item.trial_id] not in known}
+    if new:
+        known |= dict(zip(new, verifier.grade(list(new.values())), strict=True))
+    return {name: known[key] for name, key in keys.items()}
+
+
+def content_of(item: GradeItem) -> str:
+    """Digest of a deliverable's names and bytes; empty where nothing was delivered."""
+    if item.artifacts is None:
+        return ""
+    return sha256_json({name: sha256(data) for name, data in item.artifacts.items()})

@@ -61,18 +61,58 @@ def preload(names: tuple[str, ...] = PARSERS) -> None:
     gc.enable()
 
 
-def rehearse() -> None:
-    """Open one small file of the commonest kinds: what a library prepares with its first file, every child then has."""
+def rehearse(times: int = 1) -> None:
+    """Open one small file of the commonest kinds: what a library prepares with its first file, every child then has.
+
+    Args:
+        times: more than once for a server that lives long: Python adapts what it runs some eight times, and a child
+            pays for each page that it is the first to write.
+    """
     with contextlib.suppress(Exception):
-        from io import BytesIO
-
         from officedocs import open_document
-        from openpyxl import Workbook
 
-        buffer = BytesIO()
-        Workbook().save(buffer)
-        open_document(buffer.getvalue(), "a.xlsx")
-        open_document(b"a,b\n1,2\n", "a.csv")
+        files = samples(all_kinds=times > 1)
+        for _ in range(times):
+            for name, data in files.items():
+                open_document(data, name)
+
+
+def samples(*, all_kinds: bool = False) -> dict[str, bytes]:
+    """Name -> bytes of small files."""
+    from io import BytesIO
+
+    from openpyxl import Workbook
+
+    buffer = BytesIO()
+    Workbook().save(buffer)
+    found = {"a.xlsx": buffer.getvalue(), "a.csv": b"a,b\n1,2\n"}
+    if all_kinds:
+        from docx import Document
+
+        document = Document()
+        document.add_heading("Terms", 1)
+        document.add_paragraph("The price is due.")
+        document.add_table(2, 2).cell(0, 0).text = "client"
+        document.save(buffer := BytesIO())
+        found["a.docx"] = buffer.getvalue()
+        found["a.pdf"] = small_pdf()
+        found["a.eml"] = b"From: a@a.example\nTo: b@b.example\nSubject: terms\n\nThe price is due.\n"
+    return found
+
+
+def small_pdf() -> bytes:
+    """A page with some lines, its table of objects left to the reader."""
+    lines = b" T* ".join(b"(Line %d: 1,200 USD is due on 31 March 2025.) Tj" % n for n in range(1, 9))
+    content = b"BT /F1 11 Tf 72 720 Td 14 TL " + lines + b" ET"
+    bodies = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    )
+    objects = b"".join(b"%d 0 obj%sendobj\n" % item for item in enumerate(bodies, start=1))
+    return b"%PDF-1.4\n" + objects + b"trailer<</Root 1 0 R/Size 6>>\n%%EOF\n"
 
 
 def to_background(home: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +72,16 @@ def search_files(
 ) -> str:
     """Paths whose name, or path from the directory, matches."""
     folder = workspace.directory(path)
-    wanted = pattern if any(one in pattern for one in "*?[") else f"*{pattern}*"
-    found = [
-        workspace.shown(one)
-        for one in workspace.files(folder)
-        if (recursive or one.parent == folder)
-        and (fnmatch(one.name.lower(), wanted.lower()) or fnmatch(str(one.relative_to(folder)).lower(), wanted.lower()))
-    ]
+    wanted = (pattern if any(one in pattern for one in "*?[") else f"*{pattern}*").lower()
+    start = len(str(folder).rstrip("/")) + 1
+    found = []
+    for one in workspace.names(folder):
+        inner = one[start:]
+        name = inner.rpartition("/")[2]
+        if (recursive or name == inner) and (
+            fnmatchcase(name.lower(), wanted) or (name != inner and fnmatchcase(inner.lower(), wanted))
+        ):
+            found.append(workspace.shown(Path(one)))
     more = [f"[{len(found) - max_results} more]"] if len(found) > max_results else []
     return "\n".join([f"{len(found)} files match {pattern}", *found[:max_results], *more])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .daemon import preload
+from .daemon import preload, rehearse
 from .serve import handle as handle
 
 preload()
+rehearse(8)

@@ -7,6 +7,7 @@ are broken by path and place, so the same files give the same answer.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from collections.abc import Callable
@@ -22,11 +23,9 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, stamp TEXT, problem TEXT);
 CREATE VIRTUAL TABLE IF NOT EXISTS units USING fts5(path UNINDEXED, place UNINDEXED, body, tokenize='porter unicode61');
 """
-_FIND = """
-SELECT path, place, snippet(units, 2, '[', ']', ' ... ', ?), bm25(units)
-FROM units WHERE units MATCH ? AND (path = ? OR path LIKE ? ESCAPE '!')
-ORDER BY round(bm25(units), 9), path, rowid
-"""
+_MATCHING = "units MATCH :words AND (:below = '' OR path = :below OR path LIKE :like ESCAPE '!')"
+_FIND = f"SELECT rowid, path, place FROM units WHERE {_MATCHING} ORDER BY round(bm25(units), 9), path, rowid"
+_AROUND = f"SELECT snippet(units, 2, '[', ']', ' ... ', {SNIPPET_WORDS}) FROM units WHERE units MATCH ? AND rowid = ?"
 
 
 def world(workspace: Workspace, query: str, path: str = "/", max_results: int = 10, match_all: bool = False) -> str:
@@ -45,13 +44,13 @@ def world(workspace: Workspace, query: str, path: str = "/", max_results: int = 
         shown = workspace.shown(below).rstrip("/")
         like = shown.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "/%"
         matching = (" " if match_all else " OR ").join('"{}"'.format(word.replace('"', '""')) for word in words)
-        rows = database.execute(_FIND, (SNIPPET_WORDS, matching, shown, like)).fetchall()
+        rows = database.execute(_FIND, {"words": matching, "below": shown, "like": like}).fetchall()
+        lines = []
+        for number, name, place in rows[:max_results]:
+            around = " ".join(database.execute(_AROUND, (matching, number)).fetchone()[0].split())
+            lines.append(json.dumps({"path": name, "place": place, "snippet": around}, ensure_ascii=False))
     finally:
         database.close()
-    lines = [
-        json.dumps({"path": name, "place": place, "snippet": " ".join(text.split())}, ensure_ascii=False)
-        for name, place, text, _ in rows[:max_results]
-    ]
     notes = [f"not searchable: {name}: {problem}" for name, problem in problems[:10]]
     return "\n".join([f"{len(rows)} places for {query!r}", *lines, *notes])
 
@@ -76,22 +75,25 @@ def _refreshed(database: sqlite3.Connection, workspace: Workspace) -> list[tuple
     """Bring the index up to date; returns the files that cannot be read, with the reason."""
     known = dict(database.execute("SELECT path, stamp FROM files"))
     present = {}
-    for file in workspace.files():
-        facts = file.stat()
-        present[workspace.shown(file)] = (file, f"{facts.st_size}-{facts.st_mtime_ns}", facts.st_size)
+    start = len(str(workspace.root).rstrip("/"))
+    for path in workspace.names():
+        facts = os.stat(path)  # noqa: PTH116 - asked of every file
+        present[path[start:]] = (path, f"{facts.st_size}-{facts.st_mtime_ns}", facts.st_size)
     if any(known.get(name) != stamp and is_parsed(name) for name, (_, stamp, _) in present.items()):
         need_parsers()
     database.execute("BEGIN")
     for name in [name for name in known if name not in present]:
         _forget(database, name)
-    for name, (file, stamp, size) in present.items():
+    for name, (path, stamp, size) in present.items():
         if known.get(name) == stamp:
             continue
-        _forget(database, name)
+        if name in known:  # looks at every row
+            _forget(database, name)
         problem = ""
         try:
             if size > MAX_FILE_BYTES:
                 raise Refused("too large")
+            file = Path(path)
             rows = [(name, place, f"{file.name}\n{text}") for place, text in units_of(file.read_bytes(), file.name)]
             database.executemany("INSERT INTO units (path, place, body) VALUES (?, ?, ?)", rows)
         except (MemoryError, KeyboardInterrupt):

@@ -101,10 +101,15 @@ class Workspace:
 
     def files(self, below: Path | None = None) -> list[Path]:
         """Regular files below a directory in order of their paths, at most ``MAX_NAMES``; links are not followed."""
-        found: list[Path] = []
+        return [Path(name) for name in self.names(below)]
+
+    def names(self, below: Path | None = None) -> list[str]:
+        """The same as texts, for those who look at many and open few."""
+        found: list[str] = []
         for folder, folders, names in os.walk(below or self.root):
             folders.sort()
-            found += [Path(folder, name) for name in sorted(names) if not Path(folder, name).is_symlink()]
+            paths = [f"{folder}/{name}" for name in sorted(names)]
+            found += [path for path in paths if not os.path.islink(path)]  # noqa: PTH114 - asked of every file
             if len(found) >= MAX_NAMES:
                 break
         return found[:MAX_NAMES]
