@@ -9,14 +9,15 @@ from journeyman.worlds.draft import Draft
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.traps.edits import last_row, one_of_kind, revise_rows, revise_sheet, with_cells
 from journeyman.worlds.traps.operator import Operator
+from journeyman.worlds.traps.raw_orders import exported_twice
 from journeyman.worlds.traps.t14_deal_records import listed_twice
 
 NUM_INVOICES, NUM_PAYMENTS = 9, 7
 
 
 def apply(draft: Draft, rng: Random) -> list[Planted]:
-    """Invoices under the same number in the last register, payments in the spend, and records of the deal."""
-    return [_invoices(draft, rng), _payments(draft, rng), *listed_twice(draft)]
+    """Invoices under the same number in the last register, payments in the spend, records of the deal, raw orders."""
+    return [_invoices(draft, rng), _payments(draft, rng), *listed_twice(draft), *exported_twice(draft)]
 
 
 def _invoices(draft: Draft, rng: Random) -> Planted:

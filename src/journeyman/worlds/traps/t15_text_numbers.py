@@ -11,14 +11,15 @@ from journeyman.worlds.draft import Draft
 from journeyman.worlds.plan import Planted
 from journeyman.worlds.traps.edits import last_row, one_of_kind, revise_rows, revise_sheet, with_cells
 from journeyman.worlds.traps.operator import Operator
+from journeyman.worlds.traps.raw_orders import written_dates
 
 NUM_TEXTS = 11
 EPOCH_1904 = date(1904, 1, 1)
 
 
 def apply(draft: Draft, rng: Random) -> list[Planted]:
-    """Amounts of payments as text, dates of invoices in figures, entry dates of staff as days since 1904."""
-    return [_amounts(draft, rng), _dates(draft, rng), *_epoch(draft)]
+    """Amounts of payments as text, dates of invoices and orders in figures, entry dates of staff as days since 1904."""
+    return [_amounts(draft, rng), _dates(draft, rng), *_epoch(draft), *written_dates(draft)]
 
 
 def _amounts(draft: Draft, rng: Random) -> Planted:
