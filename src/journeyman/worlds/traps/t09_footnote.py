@@ -60,7 +60,10 @@ def _debt(draft: Draft, rng: Random) -> Planted:
         return made
 
     revise_blocks(draft, found.path, change)
-    debt = sum(int(draft.plan.facts[f"debt:{code}"].value) for code in ("2500", "2510", "2520"))
+    facts = draft.plan.facts
+    debt = sum(
+        int(facts.get(f"debt:{code}:restated", facts[f"debt:{code}"]).value) for code in ("2500", "2510", "2520")
+    )
     cash = int(draft.plan.facts["debt:1000"].value)
     return Planted(
         "T9",
