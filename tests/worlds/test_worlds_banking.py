@@ -11,7 +11,7 @@ from journeyman.seeds import stream
 from journeyman.worlds.curriculum import Knobs
 from journeyman.worlds.template import Lost
 from journeyman.worlds.templates.banking.ib1_ltm import IB1, _figures, _year_of
-from journeyman.worlds.templates.banking.ib2_peers import peer_row
+from journeyman.worlds.templates.banking.ib2_peers import IB2, _in_units, peer_row
 from journeyman.worlds.templates.banking.ib4_equity import bridged, read_debts
 from journeyman.worlds.templates.banking.ib5_bids import read_letter
 from journeyman.worlds.templates.banking.proceeds import split
@@ -137,4 +137,27 @@ def test_a_calendar_year_in_the_bridge_fails_wherever_the_fiscal_year_counts() -
     found = graded(bound.checks, template.write(bound, wrong.answer, world.files))
     scores = {check["id"]: check["score"] for check in found["checks"]}
     assert scores["hard cells"] == scores["halves"] == scores["restatement"] == 0.0
+    assert found["reward"] < 0.3
+
+
+def test_a_column_counts_in_what_its_head_says_and_the_others_in_what_the_title_says() -> None:
+    head = ["Company", "Fiscal year end", "Net debt", "Market capitalisation, million"]
+    rows = {1: ["Peer group, thousands of each currency"], 3: head, 4: ["Peer plc", "June", 41_280, 183.25]}
+    line = _in_units(rows)["Peer plc"]
+    assert (line["Net debt"], line["Market capitalisation"]) == (41_280_000, 183_250_000)
+    plain = {1: ["Peer group, whole units of each currency"], 3: ["Company", "Net debt"], 4: ["Peer plc", 41_280_000]}
+    assert _in_units(plain)["Peer plc"]["Net debt"] == 41_280_000
+
+
+def test_millions_among_thousands_are_planted_and_whoever_misses_them_fails() -> None:
+    template, world = IB2(), office()
+    bound = template.bind(world, stream(3, "IB2"), Knobs())
+    planted = world.trap("T4", "comps:")
+    assert planted is not None
+    assert {place.rpartition("!")[2][0] for _, place in planted.locators} == {"A", "I"}
+    wrong = next(one for one in bound.wrong if one.trap == "T4")
+    found = graded(bound.checks, template.write(bound, wrong.answer, world.files))
+    scores = {check["id"]: check["score"] for check in found["checks"]}
+    assert scores["hard cells"] == scores["range"] == scores["medians"] == 0.0
+    assert scores["rates"] == scores["calendarised"] == 1.0
     assert found["reward"] < 0.3

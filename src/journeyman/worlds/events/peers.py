@@ -8,15 +8,18 @@ from journeyman.worlds.events.tables import sheet_of
 from journeyman.worlds.simulate.setting import MONTHS
 from journeyman.worlds.truth.store import Row
 
+MILLION = 1_000_000
 COLUMNS = ("revenue_prior", "revenue", "ebitda_prior", "ebitda", "net_debt", "market_cap")
 
 
 def comparables_drawn(draft: Draft, event: Row) -> None:
     """Workbook, methodology, and a workbook of exchange rates."""
     rows = []
+    scales = _scales(draft)
     for peer in draft.notes["comps"]:
         figures = []
         for column in COLUMNS:
+            scale = scales.get(column, 1)
             fact = f"peer:{peer['id']}:{column}"
             draft.fact(
                 fact,
@@ -26,11 +29,14 @@ def comparables_drawn(draft: Draft, event: Row) -> None:
                 subject=f"peer:{peer['name']}",
                 predicate=column,
                 currency=peer["currency"],
+                scale=scale,
                 rows=(f"comp_company:{peer['id']}",),
                 as_of=event["date"],
                 known=event["date"],
             )
-            figures.append(Cell(peer[column], style="int", fact=fact))
+            is_whole = peer[column] % scale == 0
+            shown = peer[column] // scale if is_whole else peer[column] / scale
+            figures.append(Cell(shown, style="int" if scale < MILLION else "two", fact=fact))
         rows.append((peer["name"], peer["currency"], MONTHS[peer["fiscal_year_end"] - 1], *figures))
     year = draft.setting.today.year - 1
     head = (
@@ -44,11 +50,16 @@ def comparables_drawn(draft: Draft, event: Row) -> None:
         "Net debt",
         "Market capitalisation",
     )
+    counted = "whole units"
+    if scales:
+        counted = draft.fact("comps:scale", "thousands", 1000, "ratio")
+        million = draft.fact("comps:scale:market_cap", "million", MILLION, "ratio")
+        head = (*head[:-1], f"{head[-1]}, {million}")
     sheet = sheet_of(
         "Peers",
         head,
         rows,
-        title="Peer group, whole units of each currency",
+        title=f"Peer group, {counted} of each currency",
         widths=(26, 10, 16, *(16,) * 6),
         note="Fiscal year n ends in calendar year n. Net debt and market capitalisation at the last close.",
     )
@@ -64,6 +75,13 @@ def comparables_drawn(draft: Draft, event: Row) -> None:
     )
     _methodology(draft, event, year)
     _rates(draft, event)
+
+
+def _scales(draft: Draft) -> dict[str, int]:
+    """Figure -> what the workbook counts it in; empty where all are whole units. Trap T4 mixes them."""
+    if not draft.notes.get("peers in thousands"):
+        return {}
+    return {column: MILLION if column == "market_cap" else 1000 for column in COLUMNS}
 
 
 def _methodology(draft: Draft, event: Row, year: int) -> None:

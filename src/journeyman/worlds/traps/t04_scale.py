@@ -27,7 +27,7 @@ def apply(draft: Draft, rng: Random) -> list[Planted]:
                     {"amount": row["amount"]},
                 )
             )
-    return [*planted, _report(draft)]
+    return [*planted, _report(draft), _peers(draft)]
 
 
 def _report(draft: Draft) -> Planted:
@@ -36,6 +36,20 @@ def _report(draft: Draft) -> Planted:
     names = draft.setting.trade["lines"]
     facts = tuple(f"revenue_line:{number}:FY{year}" for number in range(1, len(names) + 1))
     return Planted("T4", f"revenue_line:FY{year}", facts, {"scale": 1000}, {"scale": 1_000_000})
+
+
+def _peers(draft: Draft) -> Planted:
+    """The workbook of the peers counts in thousands, its last column in millions, as the head of that column says."""
+    draft.notes["peers in thousands"] = True
+    peer = draft.notes["comps"][0]
+    return Planted(
+        "T4",
+        "comps:market_cap",
+        ("comps:scale", "comps:scale:market_cap"),
+        {"market_cap": peer["market_cap"] // 1000},
+        {"market_cap": peer["market_cap"]},
+        (f"peer:{peer['id']}:market_cap",),
+    )
 
 
 T4 = Operator("T4", "scale mix", "truth", apply)

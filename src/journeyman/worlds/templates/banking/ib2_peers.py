@@ -1,7 +1,7 @@
 """IB2: a peer group in one currency and one calendar year, with multiples and their medians.
 
-What makes it hard: fiscal years that end in other months, average rates for income and closing rates for balances, and
-medians that have to follow the table.
+What makes it hard: fiscal years that end in other months, average rates for income and closing rates for balances, a
+column that counts in millions among others in thousands, and medians that have to follow the table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from journeyman.worlds.office import Office
 
 FILE = "peer_multiples.xlsx"
-SHEET = "Comps"
+SHEET, LOCAL = "Comps", "Local"
 MILLION = 1_000_000
 TOL = {"rel": 1e-4, "abs": 1e-6}
 MONTHS = (
@@ -32,6 +32,13 @@ MONTHS = (
     "December",
 )  # fmt: skip
 FIGURES = ("revenue", "ebitda", "net_debt", "market_cap")
+STEPS = {
+    "currency": "Currency", "weight": "Weight", "average": "Average rate", "closing": "Closing rate",
+    "local_revenue": "Revenue", "local_ebitda": "EBITDA",
+}  # fmt: skip
+"""What lies between a peer's own figures and the table: key of a row -> its column in the sheet ``Local``."""
+
+SCALES = {"whole units": 1, "thousand": 1000, "million": MILLION}
 
 Peer = Mapping[str, Any]
 Rates = Mapping[str, tuple[float, float]]
@@ -45,7 +52,7 @@ class IB2:
     id: str = "IB2"
     domain: str = "banking"
     title: str = "peer multiples, calendarised and in one currency"
-    traps: tuple[str, ...] = ("T3", "T5")
+    traps: tuple[str, ...] = ("T3", "T4", "T5")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
@@ -55,20 +62,25 @@ class IB2:
         currency = office.setting.currency
         rates = _rates(office, {peer["currency"] for peer in peers})
         hard = [n for n, peer in enumerate(peers) if peer["currency"] != currency or peer["fiscal_year_end"] != 12]
-        if not hard:
-            raise Unbindable("every peer reports in the group's currency and by calendar years")
+        is_mixed = office.trap("T4", "comps:") is not None
+        if not hard and not is_mixed:
+            raise Unbindable("every peer reports in the group's currency and by calendar years, all in one scale")
         if len({peer["name"] for peer in peers}) < count or not _is_filed(office, peers):
             raise Unbindable("a peer is not in the workbook of the peer group, or twice")
         year = int(office.today[:4]) - 2
         ask = {"names": [peer["name"] for peer in peers], "year": year, "currency": currency, "file": FILE}
         answer = {"peers": [peer_row(peer, rates) for peer in peers]}
         sites = {one.site for one in office.planted if one.trap in self.traps}
-        traps = _traps(peers, currency, sites)
-        blind = {"peers": [peer_row(peer, _closing(rates), by_year="prior") for peer in peers]}
+        traps = tuple(sorted((*_traps(peers, currency, sites), *(("T4",) if is_mixed else ()))))
+        careless = [peer_row(peer, _closing(rates), by_year="prior") for peer in peers]
+        alone = [peer_row(peer, _unconverted(rates), by_year="last") for peer in peers]
+        places = [(n, column) for n in hard for column in (1, 2)]
+        places += [(n, 4) for n in range(count)] if is_mixed else []
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer,
-            _checks(answer["peers"], hard), (FILE,), _wrong(peers, rates, answer, traps), trap_blind=blind,
-            single={"peers": [peer_row(peer, _unconverted(rates), by_year="last") for peer in peers]},
+            _checks(answer["peers"], places), (FILE,), _wrong(peers, rates, answer, traps),
+            trap_blind={"peers": _misread(careless) if is_mixed else careless},
+            single={"peers": _misread(alone) if is_mixed else alone},
             facts=tuple(f"peer:{peer['id']}:{name}" for peer in peers for name in ("revenue", "ebitda", "net_debt")),
             reads=tuple(office.of_kind(kind)[0].path for kind in ("comps", "comps_method", "fx_rates")),
             traps=traps, knobs=knobs, notes={"peers": count, "hard": len(hard)},
@@ -82,7 +94,7 @@ class IB2:
         """See ``Template.solve``."""
         yield from reading.document_text((yield from one_file("*peer*group*method*")))
         workbook = yield from one_file("*peer*group*data*.xlsx")
-        table = {row["Company"]: row for row in records((yield from sheet_rows(workbook)), "Company")}
+        table = _in_units((yield from sheet_rows(workbook)))
         listed = records((yield from sheet_rows((yield from one_file("*exchange*rates*.xlsx")))), "Pair")
         rates = {}
         for code in {row["Currency"] for row in table.values()} - {ask["currency"]}:
@@ -106,8 +118,21 @@ class IB2:
         yield from reading.tab(f"/artifacts/{FILE}")
 
 
+def _in_units(rows: Mapping[int, Sequence[Any]]) -> dict[str, dict[str, Any]]:
+    """Company -> its line in whole units; the title says what amounts are counted in, unless the column does."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in records(rows, "Company"):
+        line: dict[str, Any] = {}
+        for head, value in row.items():
+            name, _, own = head.partition(", ")
+            scale = next(scale for word, scale in SCALES.items() if word in (own or str(rows[1][0])))
+            line[name] = value * scale if isinstance(value, int | float) else value
+        found[row["Company"]] = line
+    return found
+
+
 def peer_row(peer: Peer, rates: Rates, *, by_year: str = "weighted") -> dict[str, Any]:
-    """Four figures of a peer in millions of the group's currency.
+    """Four figures of a peer in millions of the group's currency, and the steps to them.
 
     Args:
         by_year: ``weighted`` by the month in which the fiscal year ends; ``prior`` or ``last``: that year as it stands.
@@ -115,11 +140,13 @@ def peer_row(peer: Peer, rates: Rates, *, by_year: str = "weighted") -> dict[str
     average, close = rates.get(peer["currency"], (1.0, 1.0))
     share = {"weighted": peer["fiscal_year_end"] / 12, "prior": 1.0, "last": 0.0}[by_year]
     row: dict[str, Any] = {"company": peer["name"]}
+    steps = {"currency": peer["currency"], "weight": share, "average": average, "closing": close}
     for name in ("revenue", "ebitda"):
-        row[name] = (share * peer[f"{name}_prior"] + (1 - share) * peer[name]) * average / MILLION
+        steps[f"local_{name}"] = (share * peer[f"{name}_prior"] + (1 - share) * peer[name]) / MILLION
+        row[name] = steps[f"local_{name}"] * average
     for name in ("net_debt", "market_cap"):
         row[name] = peer[name] * close / MILLION
-    return {key: round(value, 6) if key in FIGURES else value for key, value in row.items()}
+    return {key: round(value, 6) if isinstance(value, float) else value for key, value in {**row, **steps}.items()}
 
 
 def _rates(office: Office, currencies: set[str]) -> Rates:
@@ -154,8 +181,13 @@ def _unconverted(rates: Rates) -> Rates:
     return dict.fromkeys(rates, (1.0, 1.0))
 
 
+def _misread(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """With the column in millions taken for thousands, like the others."""
+    return [{**row, "market_cap": round(row["market_cap"] / 1000, 6)} for row in rows]
+
+
 def _traps(peers: Sequence[Peer], currency: str, sites: set[str]) -> tuple[str, ...]:
-    """Those of the two traps that were planted in one of these peers."""
+    """Those of T3 and T5 that were planted in one of these peers."""
     planted = [peer for peer in peers if f"peer:{peer['id']}" in sites]
     found = ["T3"] if any(peer["currency"] != currency for peer in planted) else []
     return tuple(found + (["T5"] if any(peer["fiscal_year_end"] != 12 for peer in planted) else []))
@@ -163,22 +195,26 @@ def _traps(peers: Sequence[Peer], currency: str, sites: set[str]) -> tuple[str, 
 
 def _wrong(peers: Sequence[Peer], rates: Rates, answer: Answer, traps: tuple[str, ...]) -> tuple[Wrong, ...]:
     rows = answer["peers"]
+    prior = [peer_row(peer, rates, by_year="prior") for peer in peers]
+    flipped = [peer_row({**peer, "fiscal_year_end": 12 - peer["fiscal_year_end"]}, rates) for peer in peers]
     versions = {
-        "T3:closing rate for income": ([peer_row(peer, _closing(rates)) for peer in peers], "T3"),
-        "T3:not converted": ([peer_row(peer, _unconverted(rates)) for peer in peers], ""),
-        "T5:fiscal year as it stands": ([peer_row(peer, rates, by_year="prior") for peer in peers], "T5"),
-        "stale-version": ([peer_row(peer, rates, by_year="last") for peer in peers], ""),
-        "weights exchanged": (
-            [peer_row({**p, "fiscal_year_end": 12 - p["fiscal_year_end"]}, rates) for p in peers],
+        "T3:closing rate for income": ([peer_row(peer, _closing(rates)) for peer in peers], "T3", "every cell"),
+        "T3:not converted": ([peer_row(peer, _unconverted(rates)) for peer in peers], "", "rates"),
+        "T4:millions for thousands": (_misread(rows) if "T4" in traps else rows, "T4", "hard cells"),
+        "T5:fiscal year as it stands": (prior, "T5", "calendarised"),
+        "stale-version": ([peer_row(peer, rates, by_year="last") for peer in peers], "", "every cell"),
+        "weights exchanged": (flipped, "", "calendarised"),
+        "swapped-entity": (
+            [{**row, "company": rows[n - 1]["company"]} for n, row in enumerate(rows)],
             "",
+            "every cell",
         ),
-        "swapped-entity": ([{**row, "company": rows[n - 1]["company"]} for n, row in enumerate(rows)], ""),
-        "net cash for net debt": ([{**row, "net_debt": -row["net_debt"]} for row in rows], ""),
-        "whole units": ([{**row, **{name: row[name] * MILLION for name in FIGURES}} for row in rows], ""),
+        "net cash for net debt": ([{**row, "net_debt": -row["net_debt"]} for row in rows], "", "range"),
+        "whole units": ([{**row, **{name: row[name] * MILLION for name in FIGURES}} for row in rows], "", "every cell"),
     }
     return tuple(
-        Wrong(name, {"peers": made}, "every cell", trap if trap in traps else "")
-        for name, (made, trap) in versions.items()
+        Wrong(name, {"peers": made}, fails, trap if trap in traps else "")
+        for name, (made, trap, fails) in versions.items()
         if made != rows
     )
 
@@ -189,14 +225,13 @@ def multiples(rows: Sequence[Mapping[str, Any]]) -> list[tuple[float, float, flo
     return [(ev, ev / row["revenue"], ev / row["ebitda"]) for ev, row in zip(worth, rows, strict=True)]
 
 
-def _checks(rows: list[dict[str, Any]], hard: list[int]) -> tuple[Check, ...]:
+def _checks(rows: list[dict[str, Any]], places: list[tuple[int, int]]) -> tuple[Check, ...]:
     names = ("Revenue", "EBITDA", "Net debt", "Market cap", "EV", "EV/Revenue", "EV/EBITDA")
     columns: list[dict[str, Any]] = [{"name": "Company"}, *({"name": name, "tol": TOL} for name in names)]
     cells = [
         [row["company"], *(row[name] for name in FIGURES), *multiple]
         for row, multiple in zip(rows, multiples(rows), strict=True)
     ]
-    places = [(n, column) for n in hard for column in (1, 2)]
     last = len(rows) + 2
     middle = [median(values) for values in list(zip(*multiples(rows), strict=True))[1:]]
     other = [{**row, "revenue": 40.0 + 3 * n, "ebitda": 9.0 - 0.4 * n} for n, row in enumerate(rows)]
@@ -204,21 +239,40 @@ def _checks(rows: list[dict[str, Any]], hard: list[int]) -> tuple[Check, ...]:
     for number, row in enumerate(other, start=2):
         inputs |= {f"{SHEET}!B{number}": row["revenue"], f"{SHEET}!C{number}": row["ebitda"]}
     moved = [median(values) for values in list(zip(*multiples(other), strict=True))[1:]]
-    expect = {f"{SHEET}!G{last}": moved[0], f"{SHEET}!H{last}": moved[1], f"{SHEET}!G2": multiples(other)[0][1]}
+    expect = {f"{SHEET}!G{last}": moved[0], f"{SHEET}!H{last}": moved[1], f"{SHEET}!G2": multiples(other)[0][1],
+              f"{SHEET}!G{last + 1}": min(one[1] for one in multiples(other))}  # fmt: skip
     return (
         Check("files", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
         Check("no errors", "xlsx.no_errors", {"file": FILE}, kind="gate", no_op="pass"),
-        *matrix_checks(FILE, columns, cells, places, key=["Company"], sheet=SHEET, trap_ids=("T3", "T5")),
+        *matrix_checks(FILE, columns, cells, places, key=["Company"], sheet=SHEET, trap_ids=("T3", "T4", "T5")),
+        *_step_checks(rows),
         Check("medians", "xlsx.cells", {"file": FILE, "tol": TOL, "cells": {
             f"{SHEET}!G{last}": middle[0], f"{SHEET}!H{last}": middle[1],
-        }}, weight=0.05, trap_ids=("T3", "T5")),
+        }}, weight=0.05, trap_ids=("T3", "T4", "T5")),
+        Check("range", "xlsx.cells", {"file": FILE, "tol": TOL, "cells": {
+            f"{SHEET}!{letter}{last + below}": extreme(one[column] for one in multiples(rows))
+            for column, letter in ((1, "G"), (2, "H")) for below, extreme in ((1, min), (2, max))
+        }}, weight=0.03, stage="intermediate", trap_ids=("T4",)),
         Check("follows", "xlsx.follows", {"file": FILE, "trials": [{"set": inputs, "expect": expect}], "tol": TOL},
               weight=0.05),
     )  # fmt: skip
 
 
+def _step_checks(rows: list[dict[str, Any]]) -> tuple[Check, ...]:
+    """What a reviewer goes over before the table: the rates that were taken, and calendar years in own currency."""
+    columns = [{"name": "Company"}, *({"name": name, "tol": TOL} for name in STEPS.values())]
+    lines = [[row["company"], *(row[key] for key in STEPS)] for row in rows]
+    steps = {"file": FILE, "sheet": LOCAL, "columns": columns, "key": ["Company"], "rows": lines}
+    return (
+        Check("rates", "table", {**steps, "only": [STEPS[key] for key in ("currency", "average", "closing")]},
+              weight=0.05, stage="intermediate", trap_ids=("T3",)),
+        Check("calendarised", "table", {**steps, "only": [STEPS["weight"], "Revenue", "EBITDA"]}, weight=0.05,
+              stage="intermediate", trap_ids=("T5",)),
+    )  # fmt: skip
+
+
 def layout(answer: Answer, form: str = "plain") -> list[dict[str, Any]]:
-    """One sheet; everything right of the market capitalisation is a formula unless numbers are typed."""
+    """The table, whose multiples, medians and ranges are formulas unless numbers are typed, and the steps to it."""
     rows: list[list[Any]] = []
     peers = answer["peers"]
     for number, row in enumerate(peers, start=2):
@@ -230,8 +284,16 @@ def layout(answer: Answer, form: str = "plain") -> list[dict[str, Any]]:
     if form == "typed":
         middle = [median(values) for values in list(zip(*multiples(peers), strict=True))[1:]]
     rows.append(["Median", None, None, None, None, None, *middle])
+    for word in ("Min", "Max"):
+        ends: list[Any] = [f"={word.upper()}({letter}2:{letter}{len(peers) + 1})" for letter in "GH"]
+        if form == "typed":
+            extreme = {"Min": min, "Max": max}[word]
+            ends = [extreme(values) for values in list(zip(*multiples(peers), strict=True))[1:]]
+        rows.append([word, None, None, None, None, None, *ends])
+    steps = [[row.get("company"), *(row.get(key) for key in STEPS)] for row in peers]
     return [
-        sheet(SHEET, ["Company", "Revenue", "EBITDA", "Net debt", "Market cap", "EV", "EV/Revenue", "EV/EBITDA"], rows)
+        sheet(SHEET, ["Company", "Revenue", "EBITDA", "Net debt", "Market cap", "EV", "EV/Revenue", "EV/EBITDA"], rows),
+        sheet(LOCAL, ["Company", *STEPS.values()], steps),
     ]
 
 
@@ -252,5 +314,10 @@ rates in finance; the books are closed to {setting.label(setting.months[-1])}. F
 Save `artifacts/{FILE}` with a sheet `{SHEET}`, headers in row 1, one row per peer from row 2, amounts in millions of
 {ask["currency"]} and not rounded. Columns A to H: `Company`, `Revenue`, `EBITDA`, `Net debt`, `Market cap`, `EV`,
 `EV/Revenue`, `EV/EBITDA`; the last three are formulas of the others. Row {last} is `Median`, with the medians of both
-multiples in columns G and H, as formulas.
+multiples in columns G and H, as formulas; row {last + 1} is `Min`, row {last + 2} is `Max`, likewise.
+
+A second sheet `{LOCAL}` has the same peers in the same rows, with the steps to that table, in columns A to G:
+`Company`; `Currency` (its code); `Weight` (of fiscal year {ask["year"]}, such as 0.25); `Average rate` and
+`Closing rate` ({ask["currency"]} for one unit of the peer's currency, not rounded; 1 for {ask["currency"]} itself);
+`Revenue` and `EBITDA` (of the calendar year, in millions of the peer's own currency, not rounded).
 """

@@ -50,7 +50,7 @@ class X1:
     id: str = "X1"
     domain: str = "coordination"
     title: str = "committee memo out of peers, cash flow model, bids and contracts"
-    traps: tuple[str, ...] = ("T1", "T3", "T5", "T7", "T13", "T17", "T18", "T20", "T21")
+    traps: tuple[str, ...] = ("T1", "T3", "T4", "T5", "T7", "T13", "T17", "T18", "T20", "T21")
 
     def bind(self, office: Office, rng: random.Random, knobs: Knobs) -> Bound:
         """See ``Template.bind``."""
