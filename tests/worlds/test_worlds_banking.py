@@ -46,6 +46,7 @@ def test_a_class_converts_where_that_gives_it_more_and_options_pay_their_strike(
         (600 * per_share, 200 * per_share, 2000 + 200 * per_share, 100 * (per_share - 4))
     )
     assert sum(made.payouts) == pytest.approx(12_000)
+    assert (made.preferences, made.strikes, made.shares) == (2000, 400, 1100)
 
 
 def test_options_dilute_by_what_their_proceeds_do_not_buy_back() -> None:
