@@ -41,6 +41,12 @@ def test_whoever_falls_for_the_trap_fails_the_check_that_names_it(name: str, tra
     assert trap in next(check.trap_ids for check in bound(name).checks if check.id == fallen.fails)
 
 
+def test_the_chart_of_the_slide_with_the_trap_weighs_more_than_all_other_checks() -> None:
+    (fallen,) = [one for one in bound("MC7").wrong if one.trap == "T13"]
+    weights = {check.id: check.weight for check in bound("MC7").checks if check.kind == "scored"}
+    assert weights[fallen.fails] > 0.5 * sum(weights.values())
+
+
 def cells_of(path: str) -> dict[str, Any]:
     """Address -> number, or text."""
     nodes = open_document(office().files[path], path).walk()
