@@ -54,7 +54,8 @@ class IB9:
         found = {trap: office.trap(trap, "addback:") for trap in TRAPS}
         traps = {trap: one.site.partition(":")[2] for trap, one in found.items() if one}
         kept = {row["id"] for row in rng.sample(rows, max(0, min(len(rows), 5 + knobs.fan_out)))} | set(traps.values())
-        rows = [row for row in rows if row["id"] in kept]
+        plain = {row["accepted"]: row["id"] for row in rows if row["id"] != traps.get("T11")}  # one of each decision
+        rows = [row for row in rows if row["id"] in kept | set(plain.values())]
         unknown = found["T11"]
         items = [_item(office, row, unknown.right if unknown and row["id"] == traps["T11"] else {}) for row in rows]
         if len(items) < 5 or not {YES, NO} <= {item["decision"] for item in items}:
