@@ -104,10 +104,12 @@ def _loaded(
     for row in rows:
         count[row["customer"]] += 1
         cents[row["customer"]] += row["amount_cents"]
+    days = sorted(row["date"] for row in rows) or [""]
     largest = max(rows, key=lambda row: int(row["amount_cents"]), default={"order_no": "", "amount_cents": 0})
     return {"orders": list(rows), "report": {
         "lines": len(records), "repeated": len(records) - len(every) if repeated is None else repeated,
         "early": len(early), "small": len(small), "loaded": len(rows), "amount_cents": sum(cents.values()),
+        "first_day": days[0], "last_day": days[-1],
         "largest": {key: largest[key] for key in ("order_no", "amount_cents")},
         "customers": [{"customer": name, "orders": count[name], "amount_cents": cents[name]} for name in sorted(count)],
     }}  # fmt: skip
@@ -229,9 +231,9 @@ def _account_checks(report: Mapping[str, Any]) -> tuple[Check, ...]:
     """Nothing is lost on the way: every line has gone somewhere, and sums of the file are those of the account."""
     exact = {"abs": 0.0}
     gone = {name: report[name] for name in ("lines", "repeated", "early", "small")}
-    kept = {name: report[name] for name in ("loaded", "amount_cents")} | {
-        f"largest.{name}": value for name, value in report["largest"].items()
-    }
+    kept: dict[str, Any] = {name: report[name] for name in ("loaded", "amount_cents")}
+    kept |= {name: {"date": report[name]} for name in ("first_day", "last_day")}
+    kept |= {f"largest.{name}": value for name, value in report["largest"].items()}
     by_customer = [[one["customer"], one["orders"], one["amount_cents"]] for one in report["customers"]]
     names = [{"name": "customer"}, {"name": "orders", "tol": exact}, {"name": "amount_cents", "tol": exact}]
     where = {"file": FILE, "columns": ["order_no", "amount_cents"], "row": report["largest"]["order_no"]}
@@ -267,7 +269,8 @@ Save `artifacts/{REPORT}` beside it, a JSON object that accounts for every line 
 - `lines`: lines of the export without its header; `repeated`: how many of them repeat an order that is there already
 - `early`: orders dated before {ask["since"]}; `small`: orders dated {ask["since"]} or later whose quantity is too low
   (0 where every quantity counts); each order once
-- `loaded`: orders in the csv file; `amount_cents`: the sum of their amounts
+- `loaded`: orders in the csv file; `amount_cents`: the sum of their amounts; `first_day` and `last_day`: the first and
+  the last date among them
 - `largest`: an object with `order_no` and `amount_cents` of the largest of them by amount
 - `customers`: a list with an object for every customer that has an order in the csv file: `customer`, `orders` (how
   many) and `amount_cents` (their sum)
