@@ -68,7 +68,8 @@ class Book:
 
     def sheet(self, name: str) -> Sheet | None:
         """The sheet of this name, in any case."""
-        return next((one for one in self.sheets if one.name.lower() == name.lower()), None)
+        wanted = name.lower()
+        return next((one for one in self.sheets if one.name.lower() == wanted), None)
 
 
 def load(data: bytes, name: str, *, is_light: bool = False) -> Book:

@@ -160,6 +160,21 @@ def day(text: str) -> str:
         raise Lost(f"no date: {text!r}") from error
 
 
+def days(texts: Sequence[str]) -> list[str]:
+    """Dates of one column in ISO 8601: whether the month stands first in ``07/03/2023`` shows in the others.
+
+    Raises:
+        Lost: one is no date.
+    """
+    figures = [found for text in texts if (found := _FIGURES.fullmatch(text.strip()))]
+    if not any(int(found[1]) > 12 for found in figures) and any(int(found[2]) > 12 for found in figures):
+        return [day(_FIGURES.sub(r"\3-\1-\2", text.strip())) for text in texts]
+    return [day(text) for text in texts]
+
+
+_FIGURES = re.compile(r"(\d\d)/(\d\d)/(\d{4})")
+
+
 def is_signed(text: str) -> bool:
     """Whether both sides have signed: two lines with a name and a date, none left open."""
     return len(re.findall(r"Signed for [^:_]+: [^_:]*?\d{4}", text)) >= 2

@@ -106,12 +106,16 @@ class Workspace:
     def names(self, below: Path | None = None) -> list[str]:
         """The same as texts, for those who look at many and open few."""
         found: list[str] = []
-        for folder, folders, names in os.walk(below or self.root):
-            folders.sort()
-            paths = [f"{folder}/{name}" for name in sorted(names)]
-            found += [path for path in paths if not os.path.islink(path)]  # noqa: PTH114 - asked of every file
-            if len(found) >= MAX_NAMES:
-                break
+        waiting = [str(below or self.root)]
+        while waiting and len(found) < MAX_NAMES:
+            folders = []
+            with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+                for entry in sorted(entries, key=lambda one: one.name):
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif not entry.is_symlink():
+                        found.append(entry.path)
+            waiting += reversed(folders)
         return found[:MAX_NAMES]
 
     def read(self, name: str) -> tuple[bytes, str]:

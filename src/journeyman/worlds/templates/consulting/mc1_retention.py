@@ -87,18 +87,19 @@ class MC1:
             raise Lost("no invoice register")
         entries: dict[str, Entry] = {}
         for path in registers:
-            for record in (yield from reading.csv_records(path)):
-                entries[record["invoice_no"].strip()] = _entry(record)
+            records = yield from reading.csv_records(path)
+            for record, day in zip(records, reading.days([one["date"] for one in records]), strict=True):
+                entries[record["invoice_no"].strip()] = _entry(record, day)
         yield from reading.deliver_workbook(FILE, layout(ask, retention(list(entries.values()), ask)))
         yield from reading.tab(f"/artifacts/{FILE}", 1)
 
 
-def _entry(record: Mapping[str, str]) -> Entry:
+def _entry(record: Mapping[str, str], day: str) -> Entry:
     return (
         record["invoice_no"].strip(),
         record["customer_id"].strip(),
         record["line"].strip(),
-        reading.day(record["date"]),
+        day,
         record["net"],
     )
 

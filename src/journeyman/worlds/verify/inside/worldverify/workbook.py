@@ -59,13 +59,15 @@ class Workbook:
         """The value of a cell by row and column from 1."""
         found = self.book.sheet(sheet)
         cell = None if found is None else found.cells.get((row, column))
-        if cell is None:
-            return None
-        if cell.formula:
-            kind, value = self.fresh().get((found.name, row, column), ("?", ""))
-            is_unknown = kind == "?" or (value == "#NAME?" and cell.kind not in ("", "e"))
-            return cell.value if is_unknown else value
-        return cell.value
+        return None if cell is None else self._shown(found.name, row, column, cell)
+
+    def _shown(self, sheet: str, row: int, column: int, cell: Cell) -> Any:
+        """The value of a cell: a formula's fresh one, where an engine knows it."""
+        if not cell.formula:
+            return cell.value
+        kind, value = self.fresh().get((sheet, row, column), ("?", ""))
+        is_unknown = kind == "?" or (value == "#NAME?" and cell.kind not in ("", "e"))
+        return cell.value if is_unknown else value
 
     def formula(self, address: str) -> str:
         """The formula of a cell without ``=``; empty for none."""
@@ -111,9 +113,9 @@ class Workbook:
             return []
         bottom, right = found.extent
         rows: list[list[Any]] = [[None] * min(right, 200) for _ in range(min(bottom, 20_000))]
-        for row, column in found.cells:
+        for (row, column), cell in found.cells.items():
             if row <= len(rows) and column <= 200:
-                rows[row - 1][column - 1] = self.at(found.name, row, column)
+                rows[row - 1][column - 1] = self._shown(found.name, row, column, cell)
         return rows
 
     def perturbed(self, changes: dict[str, Any], wanted: list[str]) -> dict[str, Any]:
