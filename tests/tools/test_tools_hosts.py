@@ -11,21 +11,26 @@ import pytest
 from journeyman.digest import sha256
 from journeyman.sandbox.protocol import Sandbox
 from journeyman.tools import SandboxTools
-from journeyman.tools.hosts import WORKTOOLS_ENTRY, ToolDeadline
+from journeyman.tools.hosts import DIRECT_ENTRY, WORKTOOLS_ENTRY, ToolDeadline
 from journeyman.tools.observations import ObservationCache
 
 
-def test_frames_and_pipes_give_the_same_answers(open_office: Callable[..., Sandbox], tmp_path: Path) -> None:
+@pytest.mark.parametrize("entry", [WORKTOOLS_ENTRY, DIRECT_ENTRY], ids=["forked", "direct"])
+def test_frames_and_pipes_give_the_same_answers(
+    open_office: Callable[..., Sandbox], tmp_path: Path, entry: tuple[str, ...]
+) -> None:
     world = tmp_path / "world"
     world.mkdir()
     (world / "rows.csv").write_text("a,b\n1,2\n")
     shell = SandboxTools(open_office(world))
-    frames = SandboxTools(open_office(world, entry=WORKTOOLS_ENTRY), serves_frames=True)
+    frames = SandboxTools(open_office(world, entry=entry), serves_frames=True)
     for name, arguments in (
         ("filesystem_list_files", {}),
         ("spreadsheets_read_csv", {"file_path": "rows.csv"}),
         ("spreadsheets_read_csv", {"file_path": "row.csv"}),
         ("code_exec", {"code": "echo one; echo two >&2; exit 3"}),
+        ("code_exec", {"code": "sleep 100 & rm rows.csv"}),
+        ("filesystem_list_files", {}),
     ):
         one, other = shell.call(name, arguments), frames.call(name, arguments)
         assert (one.text.rstrip(), one.is_error) == (other.text.rstrip().replace("two\\n", "two"), other.is_error)

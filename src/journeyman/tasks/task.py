@@ -245,4 +245,8 @@ def _imported(name: str) -> Journeyman:
 
 
 def _names(root: Path) -> tuple[str, ...]:
-    return tuple(sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()))
+    found = []
+    for folder, _, names in os.walk(root):
+        inner = folder[len(str(root)) + 1 :].replace(os.sep, "/")
+        found += [f"{inner}/{name}" if inner else name for name in names if os.path.isfile(f"{folder}/{name}")]  # noqa: PTH113
+    return tuple(sorted(found))

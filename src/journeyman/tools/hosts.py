@@ -25,6 +25,12 @@ from journeyman.tools.inside.worktools import kinds
 WORKTOOLS_ENTRY: tuple[str, ...] = forkserver_entry("worktools.frames:handle", deadline_s=120.0)
 """Entry program of a sandbox that serves tools only."""
 
+DIRECT_ENTRY: tuple[str, ...] = (
+    *(f"{AGENT_ROOT}/bin/python3", "-I", "-S", f"{AGENT_ROOT}/lib/worktools/direct.py"),
+    *(f"{AGENT_ROOT}/lib", AGENT_ROOT),
+)
+"""The same without a process per request, for solvers of our own on worlds of our own: see ``worktools.direct``."""
+
 PIPES = {kinds.PLAIN: "/tmp/.worktools", kinds.PARSERS: "/tmp/.worktools-parsers"}
 """Program -> directory of its pipes inside."""
 

@@ -20,7 +20,7 @@ from journeyman.sandbox.protocol import AgentEnvironment, Mount, Provider, Sandb
 from journeyman.tasks.artifacts import stays_inside
 from journeyman.tasks.counterparts import Script
 from journeyman.tools.counterparts import AnsweringTools, journal_of
-from journeyman.tools.hosts import WORKTOOLS_ENTRY
+from journeyman.tools.hosts import DIRECT_ENTRY
 from journeyman.tools.observations import ObservationCache
 from journeyman.tools.sandbox_tools import SandboxTools
 from journeyman.tools.toolset import ToolSet
@@ -65,7 +65,7 @@ class WorldDesk:
                 Mount((layer / "world").absolute(), "/ws", overlay=True),
                 Mount((layer / "apps_data").absolute(), "/apps_data", overlay=True),
             ),
-            entry=WORKTOOLS_ENTRY,
+            entry=DIRECT_ENTRY,
             env={"WORKTOOLS_NOW": f"{today}T09:00:00+00:00"} if today else {},
             memory_mb=1024,
             waive=waive,

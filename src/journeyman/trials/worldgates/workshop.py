@@ -15,7 +15,7 @@ from journeyman.tasks.task import load_task
 from journeyman.tasks.verify import BatchVerifier
 from journeyman.tools.workbench import tools_environment
 from journeyman.trials.worldgates.grading import examine, texts_of
-from journeyman.trials.worldgates.legs import leg_of
+from journeyman.trials.worldgates.legs import is_drawn, leg_of
 from journeyman.trials.worldgates.metering import BUILD, GATES, Spending
 from journeyman.trials.worldgates.solving import WorldDesk
 from journeyman.worlds.binding import Place, Refusals, candidates, places_of
@@ -190,6 +190,8 @@ class Workshop:
         if self._verifier is None:
             return
         subject = Subject(bench.order.seed, task_id, bench.office, template, bound, bench.texts)
+        if not is_drawn(subject):
+            return
         leg = leg_of(subject, load_task(bench.staging / "tasks" / task_id), self._verifier)
         bench.legs += [] if leg is None else [leg]
         self._lap("G5")

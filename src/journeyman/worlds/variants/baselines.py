@@ -27,36 +27,37 @@ class Texts:
 
     Attributes:
         by_path: path -> text.
-        counts: path -> how often each word occurs.
-        spread: word -> number of files that have it.
+        places: word -> path -> how often it occurs there.
         lengths: path -> number of words.
     """
 
     by_path: Mapping[str, str]
-    counts: Mapping[str, Counter[str]]
-    spread: Counter[str]
+    places: Mapping[str, Mapping[str, int]]
     lengths: Mapping[str, int]
 
     @classmethod
     def of(cls, by_path: Mapping[str, str]) -> Texts:
         """Index texts by path."""
-        counts = {path: Counter(words(text)) for path, text in by_path.items()}
-        spread: Counter[str] = Counter()
-        for found in counts.values():
-            spread.update(found.keys())
-        return cls(by_path, counts, spread, {path: found.total() for path, found in counts.items()})
+        places: dict[str, dict[str, int]] = {}
+        lengths: dict[str, int] = {}
+        for path, text in by_path.items():
+            found = Counter(words(text))
+            lengths[path] = found.total()
+            for word, count in found.items():
+                places.setdefault(word, {})[path] = count
+        return cls(by_path, places, lengths)
 
     def ranked(self, query: str) -> list[str]:
         """Paths by BM25, best first, ties by path."""
-        total = len(self.counts) or 1
+        total = len(self.lengths) or 1
         mean = sum(self.lengths.values()) / total or 1.0
-        scores = dict.fromkeys(self.counts, 0.0)
-        for word in sorted(set(words(query)) & self.spread.keys()):
-            rarity = math.log(1 + (total - self.spread[word] + 0.5) / (self.spread[word] + 0.5))
-            for path, found in self.counts.items():
-                if word in found:
-                    full = K1 * (1 - B + B * self.lengths[path] / mean)
-                    scores[path] += rarity * found[word] * (K1 + 1) / (found[word] + full)
+        scores = dict.fromkeys(self.lengths, 0.0)
+        for word in sorted(set(words(query)) & self.places.keys()):
+            spread = len(self.places[word])
+            rarity = math.log(1 + (total - spread + 0.5) / (spread + 0.5))
+            for path, count in self.places[word].items():
+                full = K1 * (1 - B + B * self.lengths[path] / mean)
+                scores[path] += rarity * count * (K1 + 1) / (count + full)
         return sorted(scores, key=lambda path: (-scores[path], path))
 
 

@@ -15,14 +15,32 @@ CODES = {
 """Kinds of the engine's errors -> what a cell shows; other kinds are no values."""
 
 
-def evaluate(data: bytes, cells: list[Place], clock: datetime, epoch: int) -> dict[Place, Result]:
-    """The value of each cell. Raises ValueError when the engine cannot load the workbook."""
+PARALLEL_BYTES = 1 << 20
+"""Files from this size on are computed by several threads; below it, starting them costs more than they save."""
+
+
+def loaded(data: bytes, clock: datetime) -> Any:
+    """A workbook in the engine, nothing computed yet; dates come out as serial numbers.
+
+    Args:
+        data: the file.
+        clock: what NOW and TODAY read.
+    """
     import formualizer
 
+    how = formualizer.EvaluationConfig()
+    how.enable_parallel = len(data) >= PARALLEL_BYTES
+    config = formualizer.WorkbookConfig(mode=formualizer.WorkbookMode.Interactive, eval_config=how)
+    book = formualizer.Workbook.from_bytes(data, config=config)
+    book.set_temporal_egress("serial")
+    book.set_deterministic_clock(clock, "utc")
+    return book
+
+
+def evaluate(data: bytes, cells: list[Place], clock: datetime, epoch: int) -> dict[Place, Result]:
+    """The value of each cell. Raises ValueError when the engine cannot load the workbook."""
     try:
-        book = formualizer.load_workbook_bytes(data)
-        book.set_temporal_egress("serial")
-        book.set_deterministic_clock(clock, "utc")
+        book = loaded(data, clock)
         book.evaluate_all()
         get = book.get_value
         return {place: _result(get(*place)) for place in cells}

@@ -64,6 +64,8 @@ def _lines(data: bytes) -> Iterator[Unit]:
 
 def text_of(node: Any) -> str:
     """All text of a node, numbers also as they are stored."""
+    if not node.children and not node.attributes:  # most cells of a table
+        return str(node.text)
     stack, texts = [node], []
     while stack:
         one = stack.pop()

@@ -64,7 +64,7 @@ def _escaped(text: str) -> str:
 
 
 def workbook() -> bytes:
-    """One sheet with the words. No formula: engines start threads, and a fork must not happen beside them."""
+    """One sheet with the words and a formula."""
     main = f"{_SPACE}/spreadsheetml/2006/main"
     rows = "".join(
         f'<row r="{y}">'
@@ -74,6 +74,7 @@ def workbook() -> bytes:
         + "</row>"
         for y, line in enumerate(_WORDS, start=1)
     )
+    rows += '<row r="5"><c r="D5"><f>SUM(B1:B3)+1</f><v>1</v></c></row>'
     sheets = f'<sheets><sheet name="A" sheetId="1" r:id="r1" xmlns:r="{_SPACE}/officeDocument/2006/relationships"/>'
     parts = {
         "xl/workbook.xml": f'<workbook xmlns="{main}">{sheets}</sheets></workbook>',
@@ -134,7 +135,12 @@ def checks() -> list[dict[str, object]]:
     """Checks of every kind of file; most hold."""
     columns = [{"name": name} for name in _WORDS[0]]
     rows = [
-        ["Acme & Sons Ltd", {"amount": "1200.5", "currency": "USD"}, {"date": "2025-03-31"}, {"amount": "0.125", "unit": "%"}],
+        [
+            "Acme & Sons Ltd",
+            {"amount": "1200.5", "currency": "USD"},
+            {"date": "2025-03-31"},
+            {"amount": "0.125", "unit": "%"},
+        ],
         ["Nörd GmbH", -3_400_000, {"date": "2025-04-01"}, 7],
     ]
     asked: list[tuple[str, dict[str, object]]] = [
@@ -146,6 +152,8 @@ def checks() -> list[dict[str, object]]:
         ("doc.mentions", {"file": "a.docx", "facts": [{"value": {"amount": "1200"}, "near": ["price"]}]}),
         ("doc.known_numbers", {"file": "a.docx", "numbers": [1200, 3_400_000, 0.125]}),
         ("forbids", {"file": "a.docx", "texts": ["secret"], "numbers": [99]}),
+        ("xlsx.no_errors", {"file": "a.xlsx"}),
+        ("xlsx.follows", {"file": "a.xlsx", "trials": [{"set": {"A!B2": 7}, "expect": {"A!D5": 8}}]}),
         ("deck.titles", {"file": "a.pptx", "titles": ["Sales grew"]}),
         ("mail.headers", {"file": "a.eml", "to": ["bob@b.example"], "cc": ["eve@b.example"]}),
         ("doc.mentions", {"file": "a.eml", "facts": [{"value": {"date": "2025-03-31"}, "near": ["notice"]}]}),

@@ -153,12 +153,9 @@ class Workbook:
 
     def _loaded(self) -> Any:
         """A copy in the engine. Raises ValueError."""
-        import formualizer
+        from officedocs.xlsx.engines.embedded import loaded
 
-        book = formualizer.load_workbook_bytes(self.data)
-        book.set_temporal_egress("serial")
-        book.set_deterministic_clock(CLOCK, "utc")
-        return book
+        return loaded(self.data, CLOCK)
 
 
 def _computed(data: bytes, cells: list[tuple[str, int, int]], epoch: int) -> dict[tuple[str, int, int], Any]:
