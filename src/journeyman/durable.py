@@ -29,8 +29,13 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     return StorageError(str(path), f"cannot be written: {error.strerror or error}", hint=free or None)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Path, data: bytes, *, syncs_folder: bool = True) -> None:
     """Replace ``path`` by ``data`` atomically and durably.
+
+    Args:
+        path: the file; missing folders are made.
+        data: its whole content.
+        syncs_folder: False leaves the folder's entry to the caller, who writes more into it and syncs it once.
 
     Raises:
         StorageError: the disk is full or the place is not writable; the old content is kept, no temporary file stays.
@@ -52,7 +57,8 @@ def write_bytes(path: Path, data: bytes) -> None:
         finally:
             os.close(file)
         os.replace(temporary, path)  # noqa: PTH105
-        sync_directory(folder)
+        if syncs_folder:
+            sync_directory(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from journeyman.durable import write_bytes
+from journeyman.durable import sync_directory, write_bytes
 from journeyman.errors import InputError
 from journeyman.tasks.reward_file import read_plain_file
 
@@ -63,9 +63,14 @@ def stays_inside(name: str) -> bool:
 def write_artifacts(artifacts: Artifacts, directory: Path) -> None:
     """Keep artifacts as plain files below ``directory`` (durable). Names that would leave it are not written."""
     directory.mkdir(parents=True, exist_ok=True)
+    folders = set()
     for name, data in artifacts.items():
         if stays_inside(name):
-            write_bytes(directory / name, data)
+            path = directory / name
+            write_bytes(path, data, syncs_folder=False)
+            folders.add(path.parent)
+    for folder in folders:
+        sync_directory(folder)
 
 
 def read_artifacts(directory: Path) -> dict[str, bytes]:

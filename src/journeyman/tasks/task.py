@@ -85,8 +85,8 @@ class Task:
     @property
     def tests(self) -> Path:
         """The verifier's directory; the policy never sees it. Of a step: its own, or the task's where it has none."""
-        own = self.path / "steps" / (self.step or "") / "tests"
-        return own if self.step is not None and own.is_dir() else self.path / "tests"
+        own = None if self.step is None else self.path / "steps" / self.step / "tests"
+        return own if own is not None and own.is_dir() else self.path / "tests"
 
     @property
     def shared_tests(self) -> Path | None:

@@ -94,6 +94,7 @@ class BatchVerifier:
         self._env = dict(env or {})
         self.provider, self.environment, self.label, self.waive = provider, environment, label, waive
         self._one_batch = one_batch
+        self._needed: set[str] = set()  # names of sources that items so far need
         self._loaded: set[str] = set()
         self._archived: set[Path] = set()
         self._longest_s = 0.0
@@ -136,7 +137,7 @@ class BatchVerifier:
             else:
                 frames[index] = prepared
         longest_s = max((frame.timeout_s for frame in frames.values()), default=0.0)
-        if longest_s > self._longest_s or not self._sources() <= self._loaded:  # both are the server's from its start
+        if longest_s > self._longest_s or not self._needed <= self._loaded:  # both are the server's from its start
             self._longest_s = max(longest_s, self._longest_s)
             self._end_sandbox()
         try:
@@ -166,17 +167,20 @@ class BatchVerifier:
             artifacts = declared_artifacts(item.artifacts, task.deliverables)
         except BadDeliverable as error:
             return malformed(str(error))
-        check = task.tests / "check.py"
+        tests = task.tests
+        check = tests / "check.py"
         if not check.is_file():
             return self._by_script(item)
         try:
-            source, truth = check.read_bytes(), (task.tests / "truth.json").read_bytes()
-            if task.tests not in self._archived:
-                add_archives(self._room, task.tests)
-                self._archived.add(task.tests)
+            source, truth = check.read_bytes(), (tests / "truth.json").read_bytes()
+            if tests not in self._archived:
+                add_archives(self._room, tests)
+                self._archived.add(tests)
+                self._needed = self._sources()
         except OSError as error:
             return verifier_error(VerifierMissing(f"{error.filename}: {error.strerror}"))
         digest = add_check(self._room, source)
+        self._needed.add(f"{digest}.py")
         return _Frame(encode_frame(digest, truth, artifacts, task.verifier_timeout_s), task.verifier_timeout_s)
 
     def _by_script(self, item: GradeItem) -> Verdict:
@@ -206,7 +210,7 @@ class BatchVerifier:
             index = waiting[0]
             try:
                 if self._sandbox is None:
-                    self._loaded = self._sources()
+                    self._loaded = set(self._needed)
                     self._sandbox = self.provider.create(spec)
                 verdicts[index] = self._grade_frame(self._sandbox, frames[index])
             except (SandboxLost, SandboxStartFailed) as error:

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from journeyman.errors import InputError
 from journeyman.harness.protocol import Loop
@@ -91,6 +91,15 @@ class Workplace(Protocol):
 
     def open(self, ticket: Ticket) -> Desk:
         """A fresh desk. Raises SandboxFault and other system faults."""
+        ...
+
+
+@runtime_checkable
+class Rehearsing(Protocol):
+    """A workplace that knows what its attempts do."""
+
+    def rehearse(self) -> None:
+        """Do some of it before the first fork, so that attempts share what was learned. Raises nothing."""
         ...
 
 

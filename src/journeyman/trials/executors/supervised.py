@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from journeyman.errors import SystemFault
+from journeyman.trials.executors.kept import Part, Sent, bare
 from journeyman.trials.executors.protocol import Exit, Ticket, WorkplaceRecipe
 from journeyman.trials.executors.supervisor import PACKET
 from journeyman.trials.executors.wire import packed
@@ -46,6 +47,7 @@ class _Supervisor:
     process: subprocess.Popen[bytes]
     control: socket.socket
     running: dict[int, float] = field(default_factory=dict)  # number -> instant by which its end is known
+    sent: Sent = field(default_factory=Sent)
     is_ready: bool = False
 
 
@@ -83,18 +85,24 @@ class SupervisedLauncher:
         self._await_one()
         supervisor = min((s for s in self._all if s.is_ready), key=lambda s: len(s.running))
         ours, theirs = socket.socketpair()
+        part: Part | None = None
         try:
-            order = {"op": "start", "number": number, "limit_s": ticket.whole_s}
+            part = supervisor.sent.part(ticket)
+            order = {"op": "start", "number": number, "limit_s": ticket.whole_s, "kept": part.key}
+            order |= {"forget": part.forget} if part.forget else {}
+            descriptors = [theirs.fileno(), *([part.descriptor] if part.descriptor is not None else [])]
             supervisor.control.settimeout(SEND_S)  # it may be forking the attempts before this one
-            socket.send_fds(supervisor.control, [json.dumps(order).encode()], [theirs.fileno()])
+            socket.send_fds(supervisor.control, [json.dumps(order).encode()], descriptors)
             ours.settimeout(10.0)
-            ours.sendall(packed({"kind": "ticket"}, [pickle.dumps(ticket)]))
+            ours.sendall(packed({"kind": "ticket"}, [pickle.dumps(bare(ticket))]))
         except OSError as error:
             ours.close()
             self._lost(supervisor)
             raise SupervisorFailed(f"an attempt could not be handed over: {error}") from error
         finally:
             theirs.close()
+            if part is not None and part.descriptor is not None:
+                os.close(part.descriptor)
         supervisor.running[number] = time.monotonic() + ticket.whole_s + SILENCE_S
         self._arrived.append((number, ours))
 

@@ -25,7 +25,8 @@ from journeyman.sandbox import proctree
 from journeyman.sandbox.inside.forkserver import settle
 from journeyman.sandbox.launcher import start_here
 from journeyman.trials.executors.attempt import run_attempt
-from journeyman.trials.executors.protocol import Ticket, Workplace, WorkplaceRecipe
+from journeyman.trials.executors.kept import taken, whole
+from journeyman.trials.executors.protocol import Rehearsing, Ticket, Workplace, WorkplaceRecipe
 from journeyman.trials.executors.wire import Link, LinkBroken
 
 PACKET = 1 << 16
@@ -49,6 +50,7 @@ class Supervisor:
     def __init__(self, control: socket.socket, workplace: Workplace) -> None:
         self._control, self._workplace = control, workplace
         self._children: dict[int, _Child] = {}  # by handle
+        self._kept: dict[int, Any] = {}
         self._poller = select.poll()
         self._poller.register(control.fileno(), select.POLLIN)
 
@@ -78,12 +80,13 @@ class Supervisor:
         return True
 
     def _packet(self) -> bool:
-        data, descriptors, _, _ = socket.recv_fds(self._control, PACKET, 1)
+        data, descriptors, _, _ = socket.recv_fds(self._control, PACKET, 2)
         if not data:
             return False
         order = json.loads(data)
         if order["op"] == "start":
-            self._start(order["number"], order["limit_s"], descriptors[0])
+            self._keep(order, descriptors[1:])
+            self._start(order["number"], order["limit_s"], descriptors[0], order["kept"])
         elif order["op"] == "kill":
             for child in self._children.values():
                 if child.number == order["number"]:
@@ -92,11 +95,21 @@ class Supervisor:
             self._tell({"op": "pong", "running": sorted(child.number for child in self._children.values())})
         return bool(order["op"] != "quit")
 
-    def _start(self, number: int, limit_s: float, descriptor: int) -> None:
+    def _keep(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        """Take what attempts share; one that cannot be taken fails the attempts that need it."""
+        for key in order.get("forget", ()):
+            self._kept.pop(key, None)
+        for descriptor in descriptors:
+            try:
+                self._kept[order["kept"]] = taken(descriptor)
+            except Exception as error:
+                _say(f"task: {type(error).__name__}: {error}")
+
+    def _start(self, number: int, limit_s: float, descriptor: int, kept: int) -> None:
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _child(me, descriptor, self._control, self._workplace)
+            _child(me, descriptor, self._control, self._workplace, self._kept.get(kept))
         os.close(descriptor)
         handle = os.pidfd_open(pid)
         self._children[handle] = _Child(number, pid, handle, limit_s, time.monotonic() + limit_s)
@@ -142,7 +155,7 @@ class Supervisor:
             self._control.send(json.dumps(packet).encode())
 
 
-def _child(parent: int, descriptor: int, control: socket.socket, workplace: Workplace) -> None:
+def _child(parent: int, descriptor: int, control: socket.socket, workplace: Workplace, shared: Any) -> None:
     """The forked process; never returns."""
     status = 4
     try:
@@ -154,15 +167,18 @@ def _child(parent: int, descriptor: int, control: socket.socket, workplace: Work
         message = link.receive(60.0)
         if message is not None:
             ticket: Ticket = pickle.loads(message.blobs[0])  # from the owner, over a socket pair it made
-            status = run_attempt(link.connection, ticket, workplace)
+            status = run_attempt(link.connection, whole(ticket, shared), workplace)
     except LinkBroken:
         pass
     except BaseException as error:
-        with contextlib.suppress(Exception):
-            said = process_redactor()(f"attempt: {type(error).__name__}: {error}")
-            print(said, file=sys.stderr, flush=True)  # noqa: T201
+        _say(f"attempt: {type(error).__name__}: {error}")
     finally:
         os._exit(status)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(Exception):
+        print(process_redactor()(text), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def die_with(parent: int) -> None:
@@ -187,6 +203,9 @@ def main(words: list[str]) -> int:
         control.send(json.dumps({"op": "failed", "type": type(error).__name__, "message": str(error)}).encode())
         return 1
     _ = workplace.provider.supports  # looked up once here, not in every forked process
+    start_here()
+    if isinstance(workplace, Rehearsing):
+        workplace.rehearse()
     settle()  # what exists now stays shared with every forked process
     with contextlib.suppress(OSError):  # the owner is gone: the first packet says so
         control.send(b'{"op": "ready"}')

@@ -26,6 +26,7 @@ from journeyman.tools.fault_rules import CONFIG_FILE
 from journeyman.tools.sandbox_tools import SandboxTools
 from journeyman.tools.surface import INSIDE_SERVERS
 from journeyman.trials.executors.protocol import Desk, Ticket, WorkplaceRecipe
+from journeyman.trials.executors.rehearsal import rehearse
 from journeyman.trials.executors.unsampled import Scripted
 from journeyman.trials.offer import APPS, facts_of, of_arguments
 from journeyman.trials.record import TrialRequest
@@ -102,6 +103,11 @@ class TaskPlace:
             if path.stem != "manifest":
                 cache.tree(path.stem)  # read before the forks, so that attempts share it
         return cache
+
+    def rehearse(self) -> None:
+        """See ``Rehearsing.rehearse``."""
+        if self.with_sandbox:
+            rehearse(self.provider, self.label, self._waive, LOGS)
 
     def open(self, ticket: Ticket) -> Desk:
         """See ``Workplace.open``."""

@@ -163,9 +163,10 @@ class HotTrial:
             self._write(self._events.sync)
         self._tokens.close()
         self._events.close()
-        self._write(lambda: self._replace(RECORD, text))
+        self._write(lambda: self._replace(RECORD, text, is_last=False))
         if self._routed:
-            self._write(lambda: self._replace(EXPERTS, packed(assembled(self._routed, self._n_tokens))))
+            experts = packed(assembled(self._routed, self._n_tokens))
+            self._write(lambda: self._replace(EXPERTS, experts, is_last=False))
         seal = {name: self._seal_of(name) for name in (*CONTENT, *((EXPERTS,) if self._routed else ()))}
         self._write(lambda: self._replace(DONE, json.dumps({"schema_version": VERSION, "files": seal}).encode()))
         if self._durable:
@@ -177,9 +178,10 @@ class HotTrial:
         with open(f"{self._where}/{name}", "rb", buffering=0) as file:
             return {"bytes": os.fstat(file.fileno()).st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
-    def _replace(self, name: str, data: bytes) -> None:
+    def _replace(self, name: str, data: bytes, *, is_last: bool = True) -> None:
+        """Write a file; the entry of each is durable with the last one, and nothing is acknowledged before."""
         if self._durable:
-            write_bytes(self.directory / name, data)
+            write_bytes(self.directory / name, data, syncs_folder=is_last)
             return
         temporary = self.directory / f".{name}.{os.getpid()}.tmp"
         temporary.write_bytes(data)

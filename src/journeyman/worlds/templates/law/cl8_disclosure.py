@@ -64,6 +64,7 @@ class CL8:
         ask = {"titles": titles, "file": FILE}
         answer: Answer = {
             "due": len(due),
+            "listed": len(due) - len(gaps),
             "gaps": [_gap(row) for row in gaps],
             "unfiled": [{"contract": one.site.partition(":")[2], "ask": one.right["whom"]} for one in missing],
         }
@@ -73,8 +74,8 @@ class CL8:
         wrong = _wrong(answer, due, notices, listed, called, guessed)
         return Bound(
             self.id, self.domain, office.id, _instruction(office, ask, rng), ask, answer, _checks(answer), (FILE,),
-            wrong, trap_blind={"due": len(due) + len(notices), "gaps": blind, "unfiled": []},
-            single={"due": 0, "gaps": [], "unfiled": []},
+            wrong, trap_blind={**answer, "due": len(due) + len(notices), "gaps": blind, "unfiled": []},
+            single={"due": 0, "listed": 0, "gaps": [], "unfiled": []},
             facts=(*(f"clause:{row['clause']}" for row in gaps), *(fact for one in missing for fact in one.fact_ids)),
             reads=tuple(d.path for kind in ("room_index", "disclosure_schedule") for d in office.of_kind(kind)),
             unordered=("gaps",), traps=tuple(sorted({one.trap for one in wrong if one.trap})), knobs=knobs,
@@ -119,7 +120,7 @@ class CL8:
             gaps.append(
                 {"contract": number, "counterparty": party[1], "provision": provision, "clause": int(clause[1])}
             )
-        yield save_document(FILE, layout({"due": due, "gaps": gaps, "unfiled": unfiled}))
+        yield save_document(FILE, layout({"due": due, "listed": due - len(gaps), "gaps": gaps, "unfiled": unfiled}))
 
 
 def _mail(subject: str) -> reading.Reading:
@@ -178,7 +179,7 @@ def _wrong(
     if called:
         found.append(Wrong("T7:former name", {**answer, "gaps": [*gaps, *called]}, "gaps", "T7"))
     if guessed:
-        more = {"due": answer["due"] + len(guessed), "gaps": [*gaps, *guessed], "unfiled": []}
+        more = {**answer, "due": answer["due"] + len(guessed), "gaps": [*gaps, *guessed], "unfiled": []}
         found.append(Wrong("T11:guessed", more, "gaps", "T11"))
     return tuple(found)
 
@@ -187,13 +188,16 @@ def _checks(answer: Answer) -> tuple[Check, ...]:
     gaps = answer["gaps"]
     columns = ("Contract", "Counterparty", "Provision", "Clause")
     lines = [[row["contract"], row["counterparty"], row["provision"], row["clause"]] for row in gaps]
-    count = {"value": answer["due"], "near": ["belong in the schedule"]}
+    counts = [
+        {"value": answer["due"], "near": ["belong in the schedule"]},
+        {"value": answer["listed"], "near": ["there already"]},
+    ]
     unfiled = [[row["contract"], row["ask"]] for row in answer["unfiled"]]
     return (
         Check("readable", "present", {"files": [FILE]}, kind="gate", no_op="pass"),
         Check("gaps", "table", {"file": FILE, "columns": [{"name": one} for one in columns], "rows": lines,
                                 "key": ["Contract"]}, weight=0.75, trap_ids=("T7", "T11")),
-        Check("count", "doc.mentions", {"file": FILE, "facts": [count], "tol": {"abs": 0.4}}, weight=0.1,
+        Check("count", "doc.mentions", {"file": FILE, "facts": counts, "tol": {"abs": 0.4}}, weight=0.1,
               stage="intermediate", trap_ids=("T11",)),
         Check("without a document", "table", {"file": FILE, "columns": [{"name": "Without document"}, {"name": "Ask"}],
                                               "rows": unfiled}, weight=0.1, trap_ids=("T11",)),
@@ -202,11 +206,12 @@ def _checks(answer: Answer) -> tuple[Check, ...]:
 
 
 def layout(answer: Answer) -> list[dict[str, Any]]:
-    """A heading, the count, the gaps, what cannot be judged."""
+    """A heading, the counts, the gaps, what cannot be judged."""
     rows = [[row.get(key) for key in ("contract", "counterparty", "provision", "clause")] for row in answer["gaps"]]
     return [
         heading("Gaps"),
         paragraph(f"Contracts that belong in the schedule: {answer['due']}"),
+        paragraph(f"Contracts that are there already: {answer['listed']}"),
         table(("Contract", "Counterparty", "Provision", "Clause"), rows),
         table(("Without document", "Ask"), [[row.get("contract"), row.get("ask")] for row in answer["unfiled"]]),
     ]
@@ -226,8 +231,8 @@ and amendments that nobody signed change nothing. A party is the same under a na
 Compare it with the contracts in legal/contracts of these kinds (see their titles): {"; ".join(ask["titles"])}.
 
 Save `artifacts/{FILE}`, a Word document with the heading `Gaps`, a line `Contracts that belong in the schedule:`
-followed by how many of these contracts belong in it, listed or not, and a table of those of them that belong in it and
-are missing, with the columns
+followed by how many of these contracts belong in it, listed or not, a line `Contracts that are there already:` followed
+by how many of those it lists, and a table of those of them that belong in it and are missing, with the columns
 
 - `Contract`: its number
 - `Counterparty`: the other party's full name, as the contract has it

@@ -1,0 +1,63 @@
+"""What attempts share reaches a supervisor once, and a forked process has the whole ticket again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from journeyman.harness import HARNESSES
+from journeyman.sandbox import PROVIDERS
+from journeyman.tasks.task import TaskDraft, load_task, write_task
+from journeyman.trials.executors import kept
+from journeyman.trials.executors.protocol import Ticket
+from journeyman.trials.executors.rehearsal import rehearse
+from journeyman.trials.limits import Limits
+from journeyman.trials.record import TrialRequest
+
+
+def ticket_of(task: object, sample: int = 0) -> Ticket:
+    return Ticket(TrialRequest(task, HARNESSES["react"], ("t", sample), sample), 1, Limits())  # type: ignore[arg-type]
+
+
+def test_a_task_is_sent_once_and_its_ticket_is_whole_again(tmp_path: Path) -> None:
+    files = {"environment/Dockerfile": b"FROM debian:12\n", "tests/test.sh": b"true\n", "solution/solve.sh": b"true\n"}
+    task = load_task(write_task(TaskDraft("Say 412.\n", {"verifier": {"timeout_sec": 60.0}}, files), tmp_path / "task"))
+    sent = kept.Sent()
+    first, second = ticket_of(task), ticket_of(task, 1)
+    part = sent.part(first)
+    assert part.descriptor is not None
+    shared = kept.taken(part.descriptor)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(part.descriptor)
+    again = sent.part(second)
+    assert (again.key, again.descriptor, again.forget) == (part.key, None, ())
+    assert kept.whole(kept.bare(second), shared).request.task.instruction == task.instruction
+    assert kept.whole(kept.bare(first), shared) == first
+
+
+def test_what_was_used_longest_ago_is_forgotten_and_sent_anew(tmp_path: Path) -> None:
+    sent = kept.Sent()
+    tickets = [ticket_of((number,), number) for number in range(kept.LARGEST)]
+    forgotten: list[int] = []
+    for ticket in tickets:
+        part = sent.part(ticket)
+        os.close(part.descriptor or -1)
+        forgotten += part.forget
+    assert forgotten == []
+    assert sent.part(tickets[0]).descriptor is None  # used again, so the one after it goes first
+    new = sent.part(ticket_of((-1,)))
+    os.close(new.descriptor or -1)
+    assert new.forget == (2,)
+    anew = sent.part(tickets[1])
+    os.close(anew.descriptor or -1)
+    assert anew.key == kept.LARGEST + 2
+    assert anew.forget == (3,)
+
+
+def test_a_rehearsal_leaves_no_sandbox_and_no_group() -> None:
+    provider = PROVIDERS["bwrap"]()
+    waive = frozenset({"memory", "pids", "disk", "cpus"}) - provider.supports
+    rehearse(provider, "rehearsed", waive, "/tmp/logs")
+    assert provider.list("rehearsed") == []
