@@ -10,6 +10,13 @@ from . import Place, Result
 
 LIMIT_S = 60.0
 
+_ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<item oor:path="/org.openoffice.Office.Calc/Formula/Load"><prop oor:name="OOXMLRecalcMode" oor:op="fuse">
+<value>0</value></prop></item></oor:items>
+"""
+"""Settings of a profile: compute every formula when a file is opened. By default stored values are believed."""
+
 
 def program() -> str:
     """Path of the program. Raises ValueError where it is not installed."""
@@ -33,8 +40,11 @@ def resave(data: bytes, limit_s: float = LIMIT_S) -> bytes:
         source, out = Path(folder) / "in" / "book.xlsx", Path(folder) / "out"
         source.parent.mkdir()
         source.write_bytes(data)
+        profile = Path(folder) / "profile"
+        (profile / "user").mkdir(parents=True)
+        (profile / "user" / "registrymodifications.xcu").write_text(_ALWAYS)
         arguments = [
-            command, f"-env:UserInstallation={(Path(folder) / 'profile').as_uri()}", "--headless", "--norestore",
+            command, f"-env:UserInstallation={profile.as_uri()}", "--headless", "--norestore",
             "--convert-to", "xlsx:Calc MS Excel 2007 XML", "--outdir", str(out), str(source),
         ]  # fmt: skip
         process = subprocess.Popen(
