@@ -67,3 +67,10 @@ def test_being_told_or_the_end_of_the_pipe_ends_all_of_it(how: str) -> None:
             holder.stdin.close()
         assert all_gone(pids)
         assert holder.wait(timeout=10) != 0
+
+
+def test_what_a_program_says_before_it_ends_at_once_is_passed_on_every_time() -> None:
+    words = leashed(["sh", "-c", "echo no licence >&2; exit 3"])
+    for _ in range(15):
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+        assert (done.returncode, done.stderr) == (3, "no licence\n")

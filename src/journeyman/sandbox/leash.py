@@ -71,14 +71,20 @@ def main() -> int:
         for descriptor in (0, 1):  # their ends are the program's alone now
             os.dup2(nowhere, descriptor)
         ends = [wake_read]
-    hold(program, owner, ends, words)
+    left = hold(program, owner, ends, words)
     end(program, grace_s, has_group=has_pipe)
+    if words is not None:
+        pass_on(words, left)
     code = program.wait()
     return 128 - code if code < 0 else code
 
 
-def hold(program: subprocess.Popen[bytes], owner: int, ends: Sequence[int], words: int | None) -> None:
-    """Return when the program or its owner has ended, or one of ``ends`` has something to read; pass on ``words``."""
+def hold(program: subprocess.Popen[bytes], owner: int, ends: Sequence[int], words: int | None) -> int:
+    """Return when the program or its owner has ended, or one of ``ends`` has something to read; pass on ``words``.
+
+    Returns:
+        how many bytes of ``words`` may still pass.
+    """
     poller = select.poll()
     handles = [handle for pid in (program.pid, owner) if (handle := handle_of(pid)) is not None]
     for descriptor in (*handles, *ends, *(() if words is None else (words,))):
@@ -95,7 +101,17 @@ def hold(program: subprocess.Popen[bytes], owner: int, ends: Sequence[int], word
                 os.write(2, said[:left])
                 left -= len(said[:left])
         if ready - {words}:
-            return
+            break
+    return left
+
+
+def pass_on(words: int, left: int) -> None:
+    """What a program said last, when it has ended: at most ``left`` bytes."""
+    os.set_blocking(words, False)
+    with contextlib.suppress(BlockingIOError):
+        while left and (said := os.read(words, min(left, 65536))):
+            os.write(2, said)
+            left -= len(said)
 
 
 def handle_of(pid: int) -> int | None:
