@@ -177,3 +177,13 @@ def test_the_same_deliverables_get_the_same_verdicts_twenty_times_in_any_zone_an
             for _ in range(10):
                 seen.add(json.dumps([verdict.to_dict() for verdict in verifier.grade(items)]))
     assert len(seen) == 1
+
+
+def test_what_a_killed_build_left_unfinished_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    order = Order(7, 1, 1, templates=("CL4",), gates="static")
+    dead = tmp_path / "out" / ".staging-train-0000-999999999" / "layers"
+    alive = tmp_path / "out" / ".staging-train-0001-1"
+    dead.mkdir(parents=True)
+    alive.mkdir()
+    build(order, tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").glob(".staging-*")] == [alive.name]

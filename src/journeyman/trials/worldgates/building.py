@@ -97,6 +97,7 @@ def build(
     plan = list(enumerate(office_worlds(order.worlds, order.split)))
     try:
         _claim(order, out)
+        _clear(out)
         waiting = [item for item in plan if not (out / "progress" / f"{_world_id(item[1])}.json").is_file()]
         done = len(plan) - len(waiting)
         progress(done, len(plan), "worlds found" if done else "")
@@ -208,6 +209,13 @@ def _claim(order: Order, out: Path) -> None:
     if any((out / name).exists() for name in ("tasks", "layers", "progress")):
         raise InputError(str(out), "holds tasks that no office build made", hint="choose an empty --out")
     write_json(out / "build.json", {**asdict(order), "templates": list(order.templates)})
+
+
+def _clear(out: Path) -> None:
+    """Remove the unfinished worlds of builds that were killed; their process is part of the name."""
+    for staging in out.glob(".staging-*"):
+        if not Path(f"/proc/{staging.name.rpartition('-')[2]}").exists():
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 def _check_order(order: Order) -> None:

@@ -86,6 +86,7 @@ class Workshop:
         self._verifier: BatchVerifier | None = None
         if with_sandboxes:
             self._provider = PROVIDERS["bwrap"]()
+            self._provider.reap(LABEL)  # what builds left that were killed
             self._tools = tools_environment(environments)
             environment = verifier_environment(environments)
             self._verifier = BatchVerifier(self._provider, environment, LABEL, waive=waive, one_batch=True)
