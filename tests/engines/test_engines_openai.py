@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from journeyman.engines import EngineError, Sampling, TurnRequest
+from journeyman.engines.backoff import own_wait
 from journeyman.engines.openai import (
     OpenaiEngine,
     Price,
@@ -33,7 +34,7 @@ from journeyman.engines.openai import (
     TokenUsage,
     read_prices,
 )
-from journeyman.engines.openai.retries import asked_wait, own_wait
+from journeyman.engines.openai.retries import asked_wait
 from journeyman.engines.spec import open_engine
 from journeyman.errors import InputError
 

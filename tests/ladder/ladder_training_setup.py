@@ -9,8 +9,8 @@ from typing import Any
 from journeyman.ladder.training.open_site import SitePlan
 from journeyman.ladder.workshop import Workshop
 from journeyman.seeds import stream
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.verdict import Verdict, scored
-from journeyman.tasks.verify import GradeItem
 from journeyman.train.guards.table import GuardSpec
 from journeyman.train.loop.admission import AdmissionSpec
 from journeyman.train.loop.gate import GateSpec

@@ -18,7 +18,8 @@ from journeyman.ladder.rundir import RunDirectory
 from journeyman.ladder.tier import choose_tier, strict_tier
 from journeyman.ladder.workshop import Workshop
 from journeyman.sandbox.protocol import Provider
-from journeyman.tasks.verify import GradeItem, verify_in_sandbox
+from journeyman.tasks.grading import GradeItem
+from journeyman.tasks.verify import verify_in_sandbox
 
 CHOOSE = """
 from journeyman.errors import EnvironmentMissing

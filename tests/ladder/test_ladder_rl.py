@@ -15,8 +15,8 @@ from journeyman.harness import Harness
 from journeyman.ladder.rl import RlJob, requests_of, rows_of, train
 from journeyman.ladder.workshop import Workshop
 from journeyman.seeds import stream
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.verdict import Verdict, scored
-from journeyman.tasks.verify import GradeItem
 from journeyman.tokens.framing import FRAMINGS
 from journeyman.train.backends.torch import TorchTrainer
 from journeyman.train.model import ModelShape, build_model, load_model, save_model

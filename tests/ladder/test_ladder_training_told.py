@@ -15,9 +15,9 @@ from journeyman.errors import InputError
 from journeyman.ladder.training.open_site import open_site
 from journeyman.ladder.training.shadow import ShadowGrader, shadows_of
 from journeyman.ladder.workshop import Workshop
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import load_task
 from journeyman.tasks.verdict import scored
-from journeyman.tasks.verify import GradeItem
 from journeyman.train.backends.torch import TorchTrainer
 from journeyman.train.loop.journal import Journal, read
 from journeyman.train.loop.protocol import FinishedTrial, GroupOrder

@@ -18,7 +18,8 @@ from journeyman.ladder.tier import LIMITS, choose_tier
 from journeyman.ladder.workshop import Workshop
 from journeyman.sandbox.protocol import CAPABILITIES
 from journeyman.sandbox.reaper import traces
-from journeyman.tasks.verify import GradeItem, verify_in_sandbox
+from journeyman.tasks.grading import GradeItem
+from journeyman.tasks.verify import verify_in_sandbox
 
 CANNOT_ISOLATE = """#!/bin/sh
 # Answers like a new bubblewrap on a host without user namespaces.

@@ -19,9 +19,10 @@ import pytest
 from journeyman.sandbox.environment import build_environment
 from journeyman.sandbox.protocol import AgentEnvironment, Mount, Provider, Sandbox
 from journeyman.tasks.artifacts import read_artifacts
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import Task, TaskDraft, load_task, write_task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import BatchVerifier, GradeItem, verify_in_sandbox
+from journeyman.tasks.verify import BatchVerifier, verify_in_sandbox
 from journeyman.trials.collect import collect_files
 from journeyman.trials.quiesce import quiesce
 

@@ -184,9 +184,11 @@ def test_a_daemon_ends_with_its_sandbox(open_isolated: Opener) -> None:
 def appears(word: str) -> bool:
     """Whether such a process is there soon: one that is just becoming another program shows no command line."""
     deadline = time.monotonic() + 5
-    while not running(word) and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        if running(word):
+            return True
         time.sleep(0.01)
-    return running(word)
+    return False
 
 
 def running(word: str) -> bool:

@@ -9,9 +9,10 @@ import pytest
 from task_directories import CHECK, MakeTask, answer
 
 from journeyman.sandbox.protocol import AgentEnvironment, Provider
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.harbor import verify_in_sandbox
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 
 
 def _grade(provider: Provider, environment: AgentEnvironment, *items: GradeItem) -> list[Verdict]:

@@ -18,13 +18,14 @@ import pytest
 from journeyman.errors import InputError
 from journeyman.sandbox.environment import build_environment
 from journeyman.sandbox.protocol import AgentEnvironment, Provider
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.imports.apex import import_apex
 from journeyman.tasks.imports.archipelago import import_archipelago
 from journeyman.tasks.imports.archives import ZipLimits, unpack
 from journeyman.tasks.judge import JudgeAnswer, JudgeQuestion, text_views
 from journeyman.tasks.rubric import Criterion, Rubric, read_rubric
 from journeyman.tasks.task import load_task
-from journeyman.tasks.verify import BatchVerifier, GradeItem, verify_in_sandbox
+from journeyman.tasks.verify import BatchVerifier, verify_in_sandbox
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES
 
 WORLD = {

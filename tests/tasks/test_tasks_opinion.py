@@ -8,10 +8,11 @@ import pytest
 from task_directories import CHECK, MakeTask, answer
 
 from journeyman.sandbox.protocol import AgentEnvironment, Provider
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.judge import JudgeAnswer, JudgeQuestion
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 
 GATED = CHECK.replace('"checks": [check]', '"checks": [check, {"id": "g", "kind": "gate", "score": float(good)}]')
 

@@ -15,8 +15,9 @@ from task_directories import CHECK, MakeTask, answer
 from journeyman.sandbox.errors import SandboxLeak, SandboxLost, SandboxStartFailed
 from journeyman.sandbox.protocol import AgentEnvironment, Provider, Sandbox, SandboxInfo, SandboxSpec
 from journeyman.tasks.artifacts import write_artifacts
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.regrade import SavedTrial, regrade
-from journeyman.tasks.verify import BatchVerifier, GradeItem, verify_in_sandbox
+from journeyman.tasks.verify import BatchVerifier, verify_in_sandbox
 
 
 def test_a_batch_gets_one_verdict_per_trial_in_order(

@@ -13,9 +13,9 @@ from journeyman.errors import InputError
 from journeyman.harness import HARNESSES
 from journeyman.ladder.workshop import Workshop
 from journeyman.tasks.errors import VerifierCrashed
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict, verifier_error
-from journeyman.tasks.verify import GradeItem
 from journeyman.tokens.framing import call_ids
 from journeyman.tools import ReadMissing, ToolContext
 from journeyman.trials.inline import InlineExecutor, final_attempts

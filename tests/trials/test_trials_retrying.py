@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from trial_places import place_of, requests_of, scripts_of
 
+from journeyman.engines.backoff import LONGEST_WAIT_S
 from journeyman.engines.errors import EngineError
-from journeyman.engines.openai.retries import LONGEST_WAIT_S
 from journeyman.engines.protocol import TurnRequest
 from journeyman.engines.scripted import ScriptedEngine
 from journeyman.ladder.workshop import Workshop

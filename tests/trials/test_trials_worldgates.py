@@ -15,8 +15,9 @@ from journeyman.digest import directory_sha256
 from journeyman.errors import EnvironmentMissing, InputError
 from journeyman.sandbox import PROVIDERS
 from journeyman.tasks.artifacts import read_artifacts
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import load_task
-from journeyman.tasks.verify import BatchVerifier, GradeItem, verify_in_sandbox
+from journeyman.tasks.verify import BatchVerifier, verify_in_sandbox
 from journeyman.tools.workbench import tools_environment
 from journeyman.trials.worldgates.building import Order, Outcome, build
 from journeyman.trials.worldgates.checking import check_build, table_lines

@@ -15,8 +15,9 @@ from journeyman.errors import SystemFault
 from journeyman.sandbox.errors import SandboxStartFailed
 from journeyman.seeds import key64
 from journeyman.tasks.errors import VerifierCrashed
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.verdict import Verdict, verifier_error
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 from journeyman.trials.executors.protocol import Desk, Ticket
 from journeyman.trials.executors.workplaces import TaskPlace
 

@@ -13,10 +13,10 @@ from typing import Any
 from journeyman.errors import SystemFault
 from journeyman.ladder.workshop import Workshop
 from journeyman.sandbox.protocol import Mount, SandboxSpec
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import GradeItem
-from journeyman.trials.inline import DELIVERABLE
+from journeyman.trials.answer import DELIVERABLE
 
 SOLVE_DEADLINE_S = 30.0
 LOGS = "/tmp/logs"

@@ -9,10 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from journeyman.sandbox.bwrap import Bubblewrap
-from journeyman.sandbox.oci import Oci
-from journeyman.sandbox.plain import Plain
 from journeyman.sandbox.protocol import Provider
 
-#: name -> constructor. ``none`` isolates nothing.
-PROVIDERS: dict[str, Callable[[], Provider]] = {"bwrap": Bubblewrap, "oci": Oci, "none": Plain}
+
+def _bwrap() -> Provider:
+    from journeyman.sandbox.bwrap import Bubblewrap
+
+    return Bubblewrap()
+
+
+def _oci() -> Provider:
+    from journeyman.sandbox.oci import Oci
+
+    return Oci()
+
+
+def _none() -> Provider:
+    from journeyman.sandbox.plain import Plain
+
+    return Plain()
+
+
+#: name -> what makes one; a process imports only the provider it uses. ``none`` isolates nothing.
+PROVIDERS: dict[str, Callable[[], Provider]] = {"bwrap": _bwrap, "oci": _oci, "none": _none}

@@ -18,7 +18,7 @@ from journeyman.sandbox import cgroup, hierarchy, reaper, recipe, supervisor
 from journeyman.sandbox.bwrap_binary import find_bwrap
 from journeyman.sandbox.errors import LimitUnenforceable, SandboxStartFailed
 from journeyman.sandbox.identity import Identity
-from journeyman.sandbox.probe import isolation_of
+from journeyman.sandbox.isolation import isolation_of
 from journeyman.sandbox.protocol import SandboxIds, SandboxInfos, SandboxSpec
 from journeyman.sandbox.seccomp import deny_program
 from journeyman.sandbox.session import Session

@@ -11,13 +11,13 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
-_Job = tuple[Callable[[], Any], Future[Any]]
+_Answer = tuple[Any, BaseException | None]
+_Job = tuple[Callable[[], Any], SimpleQueue[_Answer]]
 _lock = threading.Lock()
 _queue: SimpleQueue[_Job] | None = None
 _is_alone = False
@@ -43,12 +43,12 @@ os.register_at_fork(after_in_child=_forget)
 
 def _serve(queue: SimpleQueue[_Job]) -> None:
     while True:
-        work, future = queue.get()
+        work, answers = queue.get()
         try:
-            future.set_result(work())
+            answers.put((work(), None))
         except BaseException as error:
-            future.set_exception(error)
-        del work, future  # else the last job's objects live until the next one
+            answers.put((None, error))
+        del work, answers  # else the last job's objects live until the next one
 
 
 def on_launcher(work: Callable[[], T]) -> T:
@@ -64,9 +64,12 @@ def on_launcher(work: Callable[[], T]) -> T:
         if _queue is None:
             _queue = SimpleQueue()
             threading.Thread(target=_serve, args=(_queue,), name="sandbox-launcher", daemon=True).start()
-    future: Future[T] = Future()
-    _queue.put((work, future))
-    return future.result()
+    answers: SimpleQueue[_Answer] = SimpleQueue()
+    _queue.put((work, answers))
+    value, error = answers.get()
+    if error is not None:
+        raise error
+    return cast("T", value)
 
 
 def _write(path: str, text: bytes) -> None:

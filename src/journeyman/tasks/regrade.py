@@ -11,9 +11,10 @@ from pathlib import Path
 
 from journeyman.sandbox.protocol import AgentEnvironment, Provider
 from journeyman.tasks.artifacts import read_artifacts
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import load_task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 
 
 @dataclass(frozen=True)

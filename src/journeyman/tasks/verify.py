@@ -24,7 +24,7 @@ from journeyman.sandbox.errors import (
 )
 from journeyman.sandbox.protocol import AgentEnvironment, Provider, Sandbox
 from journeyman.sandbox.scratch import make_scratch, remove_scratch
-from journeyman.tasks.artifacts import Artifacts, BadDeliverable, declared_artifacts
+from journeyman.tasks.artifacts import BadDeliverable, declared_artifacts
 from journeyman.tasks.errors import (
     VerifierCrashed,
     VerifierFault,
@@ -35,28 +35,13 @@ from journeyman.tasks.errors import (
 )
 from journeyman.tasks.frames import decode_answer, encode_frame
 from journeyman.tasks.grader import CALL_SLACK_S, add_archives, add_check, grader_spec, prepare_room
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.harbor import FRESH_TRIES, verify_in_sandbox
 from journeyman.tasks.judge import Judge, verify_by_rubric
 from journeyman.tasks.opinion import with_opinion
-from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict, malformed, verifier_error
 
 __all__ = ["BatchVerifier", "GradeItem", "verify_in_sandbox"]
-
-
-@dataclass(frozen=True)
-class GradeItem:
-    """One trial to grade.
-
-    Attributes:
-        trial_id: whose it is.
-        task: what it was asked.
-        artifacts: what it delivered, by name, or None for nothing.
-    """
-
-    trial_id: str
-    task: Task
-    artifacts: Artifacts | None
 
 
 @dataclass(frozen=True)

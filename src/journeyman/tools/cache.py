@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from queue import SimpleQueue
@@ -136,6 +135,8 @@ class ReadCache:
 
     def _read_all(self, batches: list[dict[str, tuple[str, bytes]]]) -> Generator[dict[str, Tree]]:
         """Every batch's answers in order, as soon as they are there; where there is much, by a reader per core."""
+        from concurrent.futures import ThreadPoolExecutor  # with logging; attempts only look up what is there
+
         n_readers = max(1, min(usable_cores(), MAX_READERS, len(batches) // BATCHES_PER_READER))
         with ExitStack() as stack:
             free: SimpleQueue[Sandbox] = SimpleQueue()

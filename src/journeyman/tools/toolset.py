@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from journeyman.tools.protocol import Observation
 
@@ -34,4 +34,14 @@ class ToolSet(Protocol):
 
     def close(self) -> None:
         """Give back what the set holds; a second call does nothing."""
+        ...
+
+
+@runtime_checkable
+class Reconnecting(Protocol):
+    """Tools behind servers that may die and are started again."""
+
+    @property
+    def num_reconnects(self) -> Mapping[str, int]:
+        """Server -> how often it came back."""
         ...

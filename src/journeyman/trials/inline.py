@@ -7,36 +7,24 @@ failed attempt is kept. Grading happens for the whole batch in one fresh verifie
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Protocol
 
 from journeyman.engines.protocol import Engine, Sampling, TurnRequest, TurnResult
 from journeyman.harness import Conversation
 from journeyman.seeds import key64
+from journeyman.tasks.grading import PORTION, GradeItem, Grader
 from journeyman.tasks.task import Task
-from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import GradeItem
 from journeyman.tokens.tokenizer import Tokenizer
 from journeyman.tools import ToolContext
+from journeyman.trials.answer import DELIVERABLE, answer_file
 from journeyman.trials.outcome import outcome_of
 from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.retrying import Retry, next_retry
 
-DELIVERABLE = "answer.json"
-PORTION = 32
-"""Ended trials that go to the verifier together."""
-
 ToolsOf = Callable[[Task], ToolContext]
-
-
-class Grader(Protocol):
-    """What grades a batch: ``tasks.verify.BatchVerifier`` or anything that keeps its contract."""
-
-    def grade(self, items: Sequence[GradeItem]) -> list[Verdict]: ...
 
 
 class InlineExecutor:
@@ -171,11 +159,6 @@ class Grading:
     def _submit(self) -> None:
         portion, self._waiting = self._waiting, []
         self._portions.append(self._pool.submit(_judge, portion, self._grader))
-
-
-def answer_file(answer: str) -> bytes:
-    """The deliverable that holds a final answer."""
-    return json.dumps({"answer": answer}).encode()
 
 
 def final_attempts(trials: Sequence[Trial]) -> list[Trial]:

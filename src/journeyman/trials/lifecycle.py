@@ -16,9 +16,9 @@ from journeyman.errors import DeadlinePassed
 from journeyman.harness.protocol import Loop
 from journeyman.tasks.artifacts import Artifacts
 from journeyman.tokens.context import Context
+from journeyman.trials.answer import DELIVERABLE, answer_file
 from journeyman.trials.collect import collect_files
 from journeyman.trials.executors.protocol import Desk, Ended, Ticket, Workplace
-from journeyman.trials.inline import DELIVERABLE, answer_file
 from journeyman.trials.outcome import classify
 from journeyman.trials.quiesce import quiesce
 

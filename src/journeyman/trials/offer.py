@@ -22,8 +22,7 @@ from journeyman.tools.fault_rules import FaultPlan, load_world_plans, plan_of
 from journeyman.tools.faults import FaultyTools
 from journeyman.tools.mcp.errors import McpConnectFailed
 from journeyman.tools.mcp.servers import McpServer, servers_of
-from journeyman.tools.mcp_client import McpTools
-from journeyman.tools.toolset import ToolSet
+from journeyman.tools.toolset import Reconnecting, ToolSet
 from journeyman.trials.record import TrialRequest
 
 APPS = Path("environment") / "apps_data"
@@ -111,8 +110,7 @@ class Offer:
         tools: ToolSet = own
         try:
             if servers:
-                reached = McpTools(servers)
-                tools = _joined(own, reached)
+                tools = _joined(own, servers)
             script = load_script(request.task.path)
             if script is not None:
                 tools = AnsweringTools(tools, script)
@@ -170,16 +168,19 @@ def facts_of(tools: ToolSet | None) -> dict[str, Any]:
         tools = tools.tools
     if isinstance(tools, CombinedTools):
         for part in tools.sets:
-            if isinstance(part, McpTools):
+            if isinstance(part, Reconnecting):
                 found["server_reconnects"] = dict(part.num_reconnects)
     return found
 
 
-def _joined(own: ToolSet, servers: McpTools) -> ToolSet:
+def _joined(own: ToolSet, servers: Sequence[McpServer]) -> ToolSet:
+    from journeyman.tools.mcp_client import McpTools  # with asyncio: only where there are servers
+
+    reached = McpTools(tuple(servers))
     try:
-        return CombinedTools(own, servers)
+        return CombinedTools(own, reached)
     except InputError:
-        servers.close()
+        reached.close()
         raise
 
 
@@ -187,6 +188,8 @@ def _names(servers: tuple[McpServer, ...], own: Sequence[str], where: str) -> li
     """The names of all tools; the servers are started and ended for it."""
     if not servers:
         return list(own)
+    from journeyman.tools.mcp_client import McpTools
+
     try:
         tools = McpTools(servers)
     except McpConnectFailed as error:

@@ -8,7 +8,7 @@ never a reward, outside every denominator, counted and shown.
 
 from __future__ import annotations
 
-import asyncio
+import sys
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -138,7 +138,7 @@ def classify(error: BaseException) -> OutcomeRow:
     """
     if isinstance(error, RemoteFault):
         return error.row
-    if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+    if isinstance(error, KeyboardInterrupt) or _is_cancellation(error):
         return OUTCOMES["cancelled"]
     if isinstance(error, SystemFault | BudgetExhausted) and error.cause != "unclassified":
         return OUTCOMES.get(error.cause, OUTCOMES["unclassified"])
@@ -196,6 +196,12 @@ def error_table() -> str:
     return "\n".join(
         ["| cause | retry | grade | reward valid | what ends a trial this way |", "|---|---|---|---|---|", *rows]
     )
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    """It is asyncio's; where asyncio was never loaded (some megabytes that every attempt would share), none is."""
+    loaded = sys.modules.get("asyncio")
+    return loaded is not None and isinstance(error, loaded.CancelledError)
 
 
 def _outcome(outcome_class: OutcomeClass, row: ErrorPolicy) -> Outcome:

@@ -22,9 +22,10 @@ from journeyman.durable import publish_directory
 from journeyman.errors import InputError, nearest
 from journeyman.redact import Redactor
 from journeyman.tasks.artifacts import Artifacts, read_artifacts
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import Task, load_task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 from journeyman.trials.outcome import OUTCOMES, outcome_of
 from journeyman.trials.store import Run, TrialRow, open_run
 

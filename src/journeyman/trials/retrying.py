@@ -1,6 +1,6 @@
 """When a trial that broke is attempted again: a wait that doubles, with jitter, and an end to it.
 
-The wait is the one that services are asked again with (``engines.openai.retries.own_wait``); its jitter comes from the
+The wait is the one that services are asked again with (``engines.backoff.own_wait``); its jitter comes from the
 run's seed, so a run that is repeated waits the same.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from journeyman.engines.openai.retries import own_wait
+from journeyman.engines.backoff import own_wait
 from journeyman.seeds import stream
 from journeyman.trials.record import Trial, TrialRequest
 

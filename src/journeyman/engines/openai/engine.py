@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from journeyman.clock import Stopwatch
 from journeyman.deadline import Deadline
+from journeyman.engines.backoff import own_wait
 from journeyman.engines.errors import EngineError
 from journeyman.engines.openai import reply
 from journeyman.engines.openai.pace import Pace
@@ -21,7 +22,6 @@ from journeyman.engines.openai.retries import (
     ServiceUnavailable,
     asked_wait,
     error_of,
-    own_wait,
 )
 from journeyman.engines.protocol import KvUsage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from journeyman.engines.errors import EngineError
@@ -13,7 +13,6 @@ AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses that may pass by themselves."""
 FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "context_length_exceeded"})
 """Error codes that no wait will mend, whatever the status says."""
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 30.0
 
 
 class ServiceRefused(EngineError):
@@ -71,9 +70,3 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
         except (TypeError, ValueError):
             continue
     return None
-
-
-def own_wait(tries: int, uniform: Callable[[], float]) -> float:
-    """Seconds before the try after ``tries`` failed ones: between half and all of a wait that doubles each time."""
-    longest = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (tries - 1))
-    return longest * (0.5 + 0.5 * uniform())

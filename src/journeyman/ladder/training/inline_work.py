@@ -17,11 +17,12 @@ from journeyman.deadline import Deadline
 from journeyman.engines.protocol import Engine, Sampling, TurnRequest, TurnResult
 from journeyman.harness.protocol import Loop
 from journeyman.seeds import key64
+from journeyman.tasks.grading import Grader
 from journeyman.tokens.segments import as_json
+from journeyman.trials.answer import DELIVERABLE, answer_file
 from journeyman.trials.executors.closing import Closer, Closing
 from journeyman.trials.executors.protocol import Ticket, Workplace
 from journeyman.trials.executors.turns import Failed, Turns
-from journeyman.trials.inline import DELIVERABLE, Grader, answer_file
 from journeyman.trials.limits import Limits
 from journeyman.trials.outcome import SupervisorDeadline, classify, outcome_of
 from journeyman.trials.record import Trial, TrialRequest

@@ -22,6 +22,7 @@ from journeyman.ladder.training.site import Naming, PushPlan, Site, Work
 from journeyman.ladder.training.slow import SlowTools, delay_s
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.protocol import AgentEnvironment
+from journeyman.tasks.grading import Grader
 from journeyman.tasks.task import Task, load_task
 from journeyman.tasks.verify import BatchVerifier
 from journeyman.train.loop.reissue import Reissuing
@@ -29,7 +30,6 @@ from journeyman.train.switches import Switches, training_harness
 from journeyman.trials.executors.protocol import Launcher, WorkplaceRecipe
 from journeyman.trials.executors.ray_tasks import Placement, RayLauncher
 from journeyman.trials.executors.workplaces import TaskPlace
-from journeyman.trials.inline import Grader
 from journeyman.trials.limits import Limits
 from journeyman.trials.plan import harness_named
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from journeyman.engines.protocol import Engine
+from journeyman.tasks.grading import Grader
 from journeyman.trials.executors.closing import Closer
 from journeyman.trials.executors.dispatch import Dispatch, Job
 from journeyman.trials.executors.process import allow_descriptors
 from journeyman.trials.executors.protocol import Launcher, WorkplaceRecipe
 from journeyman.trials.executors.supervised import SupervisedLauncher
-from journeyman.trials.inline import Grader
 from journeyman.trials.limits import Limits
 from journeyman.trials.record import Trial, TrialRequest
 

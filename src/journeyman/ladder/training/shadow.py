@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from journeyman.errors import InputError
 from journeyman.seeds import stream
+from journeyman.tasks.grading import GradeItem, Grader
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import GradeItem
-from journeyman.trials.inline import Grader
 
 
 class ShadowGrader:

@@ -14,7 +14,6 @@ Standard library only.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gc
 import importlib
@@ -192,6 +191,8 @@ def sweep() -> None:
 
 def main() -> None:
     """Import the function, then serve frames until the input ends."""
+    import argparse  # here, since others import this file for its functions
+
     parser = argparse.ArgumentParser()
     parser.add_argument("function", help="module:function, bytes to bytes")
     parser.add_argument("--path", action="append", default=[], help="directory to import from; may be repeated")

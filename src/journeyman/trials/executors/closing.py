@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.tasks.artifacts import write_artifacts
+from journeyman.tasks.grading import PORTION, GradeItem, Grader
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import GradeItem
-from journeyman.trials.inline import PORTION, Grader
 from journeyman.trials.outcome import classify, outcome_of
 from journeyman.trials.record import Trial
 from journeyman.trials.store.hot import HotTrial

@@ -19,12 +19,12 @@ from typing import Any
 from journeyman.engines.protocol import Engine, Sampling, TurnRequest, TurnResult
 from journeyman.errors import SystemFault
 from journeyman.seeds import key64
+from journeyman.tasks.grading import PORTION
 from journeyman.trials.executors.attempts import Attempt, open_hot
 from journeyman.trials.executors.closing import Closer, Closing
 from journeyman.trials.executors.protocol import Exit, Launcher, Ticket
 from journeyman.trials.executors.turns import Failed, Turns
 from journeyman.trials.executors.wire import LinkBroken, Message, packed
-from journeyman.trials.inline import PORTION
 from journeyman.trials.limits import Limits
 from journeyman.trials.outcome import classify
 from journeyman.trials.record import Trial, TrialRequest

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import TracebackType
 
 from journeyman.engines.protocol import Engine
+from journeyman.tasks.grading import Grader
 from journeyman.trials.executors.closing import Closer
 from journeyman.trials.executors.dispatch import Dispatch
 from journeyman.trials.executors.protocol import Launcher, WorkplaceRecipe
 from journeyman.trials.executors.supervised import SupervisedLauncher
-from journeyman.trials.inline import Grader
 from journeyman.trials.limits import Limits
 from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.resume import jobs_of

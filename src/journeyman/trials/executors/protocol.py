@@ -14,9 +14,9 @@ from journeyman.errors import InputError
 from journeyman.harness.protocol import Loop
 from journeyman.sandbox.protocol import Provider, Sandbox
 from journeyman.tasks.artifacts import Artifacts
+from journeyman.tasks.grading import Grader
 from journeyman.tools.counterparts import journal_of
 from journeyman.tools.toolset import ToolSet
-from journeyman.trials.inline import Grader
 from journeyman.trials.limits import Limits
 from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.retrying import Retry

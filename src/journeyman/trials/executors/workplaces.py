@@ -76,7 +76,8 @@ class TaskPlace:
         self._offer, self._empty = of_arguments(offer), empty
         if self._offer.may_need_servers:
             with contextlib.suppress(ImportError):  # said by the attempt that needs it
-                importlib.import_module("mcp")  # seconds; the attempts that are forked later share it
+                for name in ("mcp", "journeyman.tools.mcp_client"):
+                    importlib.import_module(name)  # seconds; the attempts that are forked later share it
         self.label, self.policy, self.max_context = label, policy, max_context
         self.provider: Provider = PROVIDERS[provider]()
         self.environment = AgentEnvironment(Path(environment), digest) if environment else None

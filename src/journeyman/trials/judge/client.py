@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from journeyman.deadline import Deadline
-from journeyman.engines.openai.retries import AGAIN, FINAL_CODES, asked_wait, own_wait
+from journeyman.engines.backoff import own_wait
+from journeyman.engines.openai.retries import AGAIN, FINAL_CODES, asked_wait
 from journeyman.redact import Redactor
 from journeyman.trials.judge.errors import JudgeFailed
 from journeyman.trials.judge.judgement import BadAnswer, Judgement, code_of, kind_of, read_judgement

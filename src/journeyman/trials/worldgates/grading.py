@@ -7,9 +7,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from journeyman.digest import sha256, sha256_json
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import Task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 from journeyman.trials.worldgates.solving import WorldDesk
 from journeyman.worlds.content import unmarked
 from journeyman.worlds.gates import GATES, Evidence, Executed, Report, Subject, cases_by_gate, report_of

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.documents.xlsx.engines import office
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import Task
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 from journeyman.worlds.gates import Subject
 from journeyman.worlds.gates.protocol import failing, unless_scored
 

@@ -19,9 +19,10 @@ from journeyman.errors import InputError
 from journeyman.sandbox import PROVIDERS
 from journeyman.seeds import stream
 from journeyman.tasks.artifacts import read_artifacts
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.task import load_task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 from journeyman.worlds.binding import rebound
 from journeyman.worlds.gates import Case, Subject
 from journeyman.worlds.gates.g03_floor import cases as inactive

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from journeyman.sandbox import PROVIDERS
 from journeyman.tasks.artifacts import read_artifacts
+from journeyman.tasks.grading import GradeItem
 from journeyman.tasks.judge import Judge
 from journeyman.tasks.opinion import PREFIX
 from journeyman.tasks.task import Task, load_task
 from journeyman.tasks.verdict import Verdict
-from journeyman.tasks.verify import BatchVerifier, GradeItem
+from journeyman.tasks.verify import BatchVerifier
 from journeyman.trials.worldgates.quality import cases_at, origin_of, subject_at
 from journeyman.worlds.gates import Case
 from journeyman.worlds.office import Office, make_office
