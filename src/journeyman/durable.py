@@ -29,13 +29,12 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     return StorageError(str(path), f"cannot be written: {error.strerror or error}", hint=free or None)
 
 
-def write_bytes(path: Path, data: bytes, *, syncs_folder: bool = True) -> None:
+def write_bytes(path: Path, data: bytes) -> None:
     """Replace ``path`` by ``data`` atomically and durably.
 
     Args:
         path: the file; missing folders are made.
         data: its whole content.
-        syncs_folder: False leaves the folder's entry to the caller, who writes more into it and syncs it once.
 
     Raises:
         StorageError: the disk is full or the place is not writable; the old content is kept, no temporary file stays.
@@ -50,19 +49,42 @@ def write_bytes(path: Path, data: bytes, *, syncs_folder: bool = True) -> None:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - a hot path, as all of this function
             file = os.open(temporary, _NEW, 0o666)
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(file, view) :]
+            _write_all(file, data)
             os.fsync(file)
         finally:
             os.close(file)
         os.replace(temporary, path)  # noqa: PTH105
-        if syncs_folder:
-            sync_directory(folder)
+        sync_directory(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108
         raise storage_error(path, error) from error
+
+
+def write_part(path: Path | str, data: bytes, *, is_synced: bool = True) -> None:
+    """Write a file that counts only once another one says so: its content is synced, its entry left to the caller.
+
+    Args:
+        path: the file; its folder is there.
+        data: its whole content.
+        is_synced: False where the data can be made again.
+
+    Raises:
+        OSError: the disk is full or the place is not writable; a part of the file may be there.
+    """
+    file = os.open(path, _NEW, 0o666)
+    try:
+        _write_all(file, data)
+        if is_synced:
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
 
 
 def write_text(path: Path, text: str) -> None:

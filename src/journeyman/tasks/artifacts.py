@@ -6,10 +6,11 @@ never parsed outside a sandbox; here only names and sizes are looked at.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from journeyman.durable import sync_directory, write_bytes
+from journeyman.durable import storage_error, sync_directory, write_part
 from journeyman.errors import InputError
 from journeyman.tasks.reward_file import read_plain_file
 
@@ -61,16 +62,29 @@ def stays_inside(name: str) -> bool:
 
 
 def write_artifacts(artifacts: Artifacts, directory: Path) -> None:
-    """Keep artifacts as plain files below ``directory`` (durable). Names that would leave it are not written."""
-    directory.mkdir(parents=True, exist_ok=True)
-    folders = set()
-    for name, data in artifacts.items():
-        if stays_inside(name):
-            path = directory / name
-            write_bytes(path, data, syncs_folder=False)
-            folders.add(path.parent)
-    for folder in folders:
-        sync_directory(folder)
+    """Keep artifacts as plain files below ``directory`` (durable). Names that would leave it are not written.
+
+    They count once the record of their trial says so: a writer that was killed leaves a part of them.
+
+    Raises:
+        StorageError: the disk is full or the place is not writable.
+    """
+    place = str(directory)
+    folders = {place}
+    try:
+        os.makedirs(place, exist_ok=True)  # noqa: PTH103 - a hot path, as all of this function
+        for name, data in artifacts.items():
+            if stays_inside(name):
+                path = f"{place}/{name}"
+                folder = os.path.dirname(path)  # noqa: PTH120
+                if folder not in folders:
+                    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+                    folders.add(folder)
+                write_part(path, data)
+        for folder in folders:
+            sync_directory(folder)
+    except OSError as error:
+        raise storage_error(directory, error) from error
 
 
 def read_artifacts(directory: Path) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from journeyman.tasks.errors import RewardInvalid, VerifierFault
@@ -70,7 +70,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data; ``verdict_from_dict`` reads it back equal."""
-        return {**asdict(self), "checks": [asdict(check) for check in self.checks]}
+        return {**vars(self), "checks": [dict(vars(check)) for check in self.checks]}
 
 
 def scored(reward: object, passed: object, checks: object = ()) -> Verdict:

@@ -138,10 +138,11 @@ class Closer:
             if trial.artifacts and self._root is not None:
                 place = hot.directory.relative_to(self._root / "trials")
                 write_artifacts(trial.artifacts, self._root / ARTIFACTS / place)
-            hot.event("ended", stop_reason=trial.stop_reason, error=trial.error, **_jsonable(item.facts))
+            facts = _jsonable(item.facts)
+            hot.event("ended", stop_reason=trial.stop_reason, error=trial.error, **facts)
             if trial.verdict is not None:
                 hot.event("graded", verdict=trial.verdict.kind, reward=trial.verdict.reward)
-            directory = hot.close(record_of(trial, item.facts))
+            directory = hot.close(record_of(trial, facts))
         if self._owner is not None:
             self._owner.admit(directory, hot.stored)
 
@@ -152,7 +153,7 @@ def record_of(trial: Trial, facts: dict[str, Any]) -> dict[str, Any]:
     for name, data in (trial.artifacts or {}).items():
         if len(data) > _INLINE_BYTES or b"\0" in data:
             record["deliverables"][name] = f"<{len(data)} bytes in {ARTIFACTS}/>"
-    return {**record, **_jsonable(facts), "masked": trial.reward is None}
+    return {**record, **facts, "masked": trial.reward is None}
 
 
 def _jsonable(facts: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from journeyman.trials.store.growing import GrowingFile
 
 
 @dataclass(frozen=True)
@@ -26,36 +27,24 @@ class EventContent:
 
 
 class EventLog:
-    """The writing end; an existing file is cut to its whole part and continued. One ``write`` per event."""
+    """The writing end; an existing file is cut to its whole part and continued. One ``write`` per event.
 
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        is_new = os.fstat(self._file).st_size == 0
-        content = EventContent([], 0, 0, "") if is_new else read_events(path.read_bytes())
-        self._seq, self._prev, self._end = len(content.events), content.last, content.good_bytes
-        os.ftruncate(self._file, self._end)
+    Attributes:
+        file: the file that grows.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.file = GrowingFile(path)
+        content = read_events(self.file.found)
+        self._seq, self._prev = len(content.events), content.last
+        self.file.keep(content.good_bytes)
 
     def append(self, event: Mapping[str, Any]) -> None:
         """Store one event. Raises OSError with the file as it was; ValueError when it is not JSON."""
         head = {"seq": self._seq, "prev": self._prev}
-        line = json.dumps({**head, **event}, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        written = 0
-        try:
-            while written < len(line):
-                written += os.pwrite(self._file, line[written:], self._end + written)
-        except OSError:
-            os.ftruncate(self._file, self._end)
-            raise
-        self._seq, self._prev, self._end = self._seq + 1, _chain(line[:-1]), self._end + len(line)
-
-    def sync(self) -> None:
-        """Make every event survive the machine."""
-        os.fsync(self._file)
-
-    def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        line = json.dumps({**head, **event}, ensure_ascii=False, allow_nan=False).encode()
+        self.file.append(line + b"\n")
+        self._seq, self._prev = self._seq + 1, _chain(line)
 
 
 def read_events(data: bytes) -> EventContent:

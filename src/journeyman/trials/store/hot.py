@@ -14,6 +14,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from journeyman.clock import now
-from journeyman.durable import storage_error, sync_directory, write_bytes
+from journeyman.durable import storage_error, sync_directory, write_bytes, write_part
 from journeyman.engines.experts import packed
 from journeyman.errors import InputError
 from journeyman.redact import clean_record
@@ -29,6 +30,7 @@ from journeyman.tokens.context import Columns, Context, Source
 from journeyman.trials.record import Trial
 from journeyman.trials.store.columns import calls_of, cut, has_turn
 from journeyman.trials.store.events import EventLog
+from journeyman.trials.store.growing import seal_of
 from journeyman.trials.store.routed import RoutedTurn, assembled
 from journeyman.trials.store.schema import VERSION
 from journeyman.trials.store.space import SpaceGuard
@@ -69,7 +71,7 @@ class HotTrial:
     ) -> None:
         self.trial_id, self.attempt = trial_id, attempt
         self.directory = root / place_of(trial_id, attempt)
-        self._space = space or SpaceGuard()
+        self._space, self._root = space or SpaceGuard(), root
         self._durable = durable
         self.stored: dict[str, Any] | None = None
         self._where = str(self.directory)
@@ -85,8 +87,8 @@ class HotTrial:
     def _open(self) -> None:
         os.makedirs(self._where, exist_ok=True)  # noqa: PTH103
         self._routed: list[RoutedTurn] = []
-        self._tokens = TokenStream(self.directory / TOKENS, self.trial_id, self.attempt)
-        self._events = EventLog(self.directory / EVENTS)
+        self._tokens = TokenStream(f"{self._where}/{TOKENS}", self.trial_id, self.attempt)
+        self._events = EventLog(f"{self._where}/{EVENTS}")
         self._n_tokens = self._n_sampled = self._n_calls = 0
         self._versions: set[int] = set()
         for call in self._tokens.calls:
@@ -98,8 +100,8 @@ class HotTrial:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._tokens.close()
-        self._events.close()
+        self._tokens.file.close()
+        self._events.file.close()
 
     @property
     def n_tokens(self) -> int:
@@ -158,37 +160,38 @@ class HotTrial:
         }
         text = json.dumps(stored, ensure_ascii=False, allow_nan=False).encode()
         self._write(self._tokens.finish)
-        if self._durable:
-            self._write(self._tokens.sync)
-            self._write(self._events.sync)
-        self._tokens.close()
-        self._events.close()
-        self._write(lambda: self._replace(RECORD, text, is_last=False))
+        grown = {TOKENS: self._tokens.file, EVENTS: self._events.file}
+        whole = {RECORD: text}
         if self._routed:
-            experts = packed(assembled(self._routed, self._n_tokens))
-            self._write(lambda: self._replace(EXPERTS, experts, is_last=False))
-        seal = {name: self._seal_of(name) for name in (*CONTENT, *((EXPERTS,) if self._routed else ()))}
-        self._write(lambda: self._replace(DONE, json.dumps({"schema_version": VERSION, "files": seal}).encode()))
+            whole[EXPERTS] = packed(assembled(self._routed, self._n_tokens))
+        for file in grown.values():
+            if self._durable:
+                self._write(file.sync)
+            file.close()
+        for name, data in whole.items():
+            self._write(partial(self._put, name, data))
+        seal = {name: file.seal() for name, file in grown.items()}
+        seal |= {name: seal_of(data) for name, data in whole.items()}
+        self._write(lambda: self._publish(DONE, json.dumps({"schema_version": VERSION, "files": seal}).encode()))
         if self._durable:
             sync_directory(os.path.dirname(self._where))  # noqa: PTH120
         self.stored = stored
         return self.directory
 
-    def _seal_of(self, name: str) -> dict[str, Any]:
-        with open(f"{self._where}/{name}", "rb", buffering=0) as file:
-            return {"bytes": os.fstat(file.fileno()).st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+    def _put(self, name: str, data: bytes) -> None:
+        """Write a file that counts once ``DONE`` is there; its entry is durable with that one's."""
+        write_part(f"{self._where}/{name}", data, is_synced=self._durable)
 
-    def _replace(self, name: str, data: bytes, *, is_last: bool = True) -> None:
-        """Write a file; the entry of each is durable with the last one, and nothing is acknowledged before."""
+    def _publish(self, name: str, data: bytes) -> None:
         if self._durable:
-            write_bytes(self.directory / name, data, syncs_folder=is_last)
+            write_bytes(self.directory / name, data)
             return
         temporary = self.directory / f".{name}.{os.getpid()}.tmp"
         temporary.write_bytes(data)
         temporary.replace(self.directory / name)
 
     def _write(self, action: Callable[[], None]) -> None:
-        self._space.write(self.directory, action)
+        self._space.write(self._root, action)
 
 
 def write_hot(root: Path, trial: Trial, *, space: SpaceGuard | None = None) -> Path:

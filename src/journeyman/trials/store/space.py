@@ -17,6 +17,11 @@ from journeyman.errors import StorageError
 LOG = logging.getLogger(__name__)
 SMALL_DISK = 20
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+FRESH_S = 0.05
+"""For so long a disk that had room is not looked at again."""
+
+_had_room: dict[str, float] = {}
+"""Place -> when it was last seen to have room, by ``time.monotonic``; a place is a run, so there are few."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,7 @@ class SpaceGuard:
                 return
 
     def _attempt(self, place: Path, action: Callable[[], None]) -> OSError | None:
-        state = os.statvfs(place)
-        size, free = state.f_blocks * state.f_frsize, state.f_bavail * state.f_frsize
-        if free < min(self.reserve_bytes, size // SMALL_DISK):
+        if not self._has_room(place):
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         try:
             action()
@@ -78,3 +81,16 @@ class SpaceGuard:
                 return error.__cause__
             raise
         return None
+
+    def _has_room(self, place: Path) -> bool:
+        if self.reserve_bytes <= 0:
+            return True
+        key, now = f"{self.reserve_bytes} {place}", time.monotonic()
+        if now - _had_room.get(key, -FRESH_S) < FRESH_S:
+            return True
+        state = os.statvfs(place)
+        size, free = state.f_blocks * state.f_frsize, state.f_bavail * state.f_frsize
+        if free < min(self.reserve_bytes, size // SMALL_DISK):
+            return False
+        _had_room[key] = now
+        return True

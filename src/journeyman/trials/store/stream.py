@@ -1,12 +1,10 @@
 """``tokens.arrows``: an Arrow IPC stream with one record batch per model call, readable up to a torn tail.
 
-Every batch is one ``write`` of whole bytes, so what ``append`` returned from is with the kernel and survives a kill of
-the process; ``sync`` makes it survive the machine. A write that does not fit is taken back before the error is raised.
+Every batch is one ``write`` of whole bytes into a ``GrowingFile``.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +14,7 @@ import numpy as np
 
 from journeyman.tokens.context import Columns, Source
 from journeyman.trials.store.columns import DTYPES, joined
+from journeyman.trials.store.growing import GrowingFile
 from journeyman.trials.store.schema import ATTEMPT_KEY, FLAT_SINCE, TRIAL_KEY, VERSION, VERSION_KEY, checked_version
 
 PLAIN_TOKENS, LIGHT_TOKENS = 32, 512
@@ -52,37 +51,37 @@ class TokenStream:
     Args:
         path: the file; a new one gets its head, an existing one is cut to its whole part and continued.
         trial_id, attempt: written into the head.
+
+    Attributes:
+        file: the file that grows; closed without the end mark, it can be continued.
+        calls: what an earlier writer left.
+
+    Raises:
+        OSError: the place cannot be written.
     """
 
-    def __init__(self, path: Path, trial_id: str, attempt: int) -> None:
+    def __init__(self, path: Path | str, trial_id: str, attempt: int) -> None:
         names = {VERSION_KEY: str(VERSION), TRIAL_KEY: trial_id, ATTEMPT_KEY: str(attempt)}
         self._types, schema = _fields()
         self._schema = schema.with_metadata(names)
         self._head = self._schema.serialize().to_pybytes()
-        self.path = path
-        content = read_stream(path.read_bytes(), str(path)) if os.path.exists(path) else None  # noqa: PTH110
-        self.calls = content.calls if content else []
-        self._end = content.good_bytes if content else 0
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        self.file = GrowingFile(path)
         try:
-            os.ftruncate(self._file, self._end)
-            if self._end == 0:
-                self._write(self._head)
-        except OSError:
-            self.close()
+            content = read_stream(self.file.found, str(path)) if self.file.found else None
+            self.calls = content.calls if content else []
+            self.file.keep(content.good_bytes if content else 0)
+            if self.file.size_bytes == 0:
+                self.file.append(self._head)
+        except BaseException:
+            self.file.close()
             raise
-
-    @property
-    def size_bytes(self) -> int:
-        """Length of the whole part."""
-        return self._end
 
     def append(self, call: Columns) -> None:
         """Store one call. Raises OSError (e.g. ENOSPC) with the file as it was before."""
         n = len(call.ids)
         columns = [np.ascontiguousarray(getattr(call, name), dtype) for name, dtype in DTYPES.items()]
         if n < PLAIN_TOKENS:
-            self._write(_plain(n, columns))
+            self.file.append(_plain(n, columns))
             return
         import pyarrow as pa
 
@@ -92,31 +91,11 @@ class TokenStream:
         options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
         with pa.ipc.new_stream(sink, self._schema, options=options) as writer:
             writer.write_batch(batch)
-        self._write(sink.getvalue().to_pybytes()[len(self._head) : -len(END)])
-
-    def sync(self) -> None:
-        """Make everything appended survive the machine."""
-        os.fsync(self._file)
+        self.file.append(sink.getvalue().to_pybytes()[len(self._head) : -len(END)])
 
     def finish(self) -> None:
         """Write the end mark; nothing can be appended behind it."""
-        self._write(END)
-
-    def close(self) -> None:
-        """Close without the end mark; the stream can be continued."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-    def _write(self, data: bytes) -> None:
-        written = 0
-        try:
-            while written < len(data):
-                written += os.pwrite(self._file, data[written:], self._end + written)
-        except OSError:
-            os.ftruncate(self._file, self._end)
-            raise
-        self._end += len(data)
+        self.file.append(END)
 
 
 @lru_cache(maxsize=1)
