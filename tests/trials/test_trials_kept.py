@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from journeyman.harness import HARNESSES
 from journeyman.sandbox import PROVIDERS
+from journeyman.sandbox.protocol import SandboxSpec
 from journeyman.tasks.task import TaskDraft, load_task, write_task
 from journeyman.trials.executors import kept
-from journeyman.trials.executors.protocol import Ticket
-from journeyman.trials.executors.rehearsal import rehearse
+from journeyman.trials.executors.protocol import Ended, Ticket
+from journeyman.trials.executors.rehearsal import TIMES, Stage, rehearse
+from journeyman.trials.lifecycle import Life
 from journeyman.trials.limits import Limits
 from journeyman.trials.record import TrialRequest
 
@@ -56,8 +59,20 @@ def test_what_was_used_longest_ago_is_forgotten_and_sent_anew(tmp_path: Path) ->
     assert anew.forget == (3,)
 
 
-def test_a_rehearsal_leaves_no_sandbox_and_no_group() -> None:
+def test_a_rehearsal_is_a_whole_attempt_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     provider = PROVIDERS["bwrap"]()
     waive = frozenset({"memory", "pids", "disk", "cpus"}) - provider.supports
-    rehearse(provider, "rehearsed", waive, "/tmp/logs")
+    ended: list[Ended] = []
+    run = Life.run
+
+    def lived(life: Life) -> Ended:
+        ended.append(run(life))
+        return ended[-1]
+
+    monkeypatch.setattr(Life, "run", lived)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    stage = Stage(provider, "rehearsed", "/tmp/logs", lambda task: SandboxSpec(label="rehearsed", waive=waive))
+    rehearse(stage)
+    assert [(one.error, one.stop_reason) for one in ended] == [(None, "answered")] * TIMES
     assert provider.list("rehearsed") == []
+    assert list(tmp_path.iterdir()) == []

@@ -101,8 +101,10 @@ def limit_resources(memory_mb: int, file_mb: int | None) -> None:
 
     When the sandbox's memory runs out, the kernel is to take this process and not the server.
     """
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("800")
+    with contextlib.suppress(OSError):
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(score, b"800")
+        os.close(score)
     if memory_mb:
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
     if file_mb is not None:

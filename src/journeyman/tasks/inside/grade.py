@@ -195,8 +195,23 @@ def main(directory: str) -> int:
     return 0
 
 
+def rehearse() -> None:
+    """Grade nothing a few times in the server: a child pays for each page that it is the first to write, and Python
+    writes into its code while it learns in some eight calls how that is used.
+    """
+    header = json.dumps({"check": "", "timeout_s": 1.0, "truth": 2, "artifacts": [["answer.json", 2]]}).encode()
+    frame = len(header).to_bytes(4, "big") + header + b"{}" + b"{}"
+    source = "def grade(artifacts, truth):\n    return {'reward': 1.0, 'passed': True, 'checks': []}\n"
+    CHECKS[""] = compile(source, "check.py", "exec")
+    for _ in range(10):
+        handle(frame)
+    del CHECKS[""]
+
+
 STRICT_JSON = json.JSONDecoder(parse_constant=refuse_constant)
 CHECKS = load_checks(Path(__file__).parent / "checks")
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]))
+else:
+    rehearse()

@@ -26,7 +26,7 @@ from journeyman.tools.fault_rules import CONFIG_FILE
 from journeyman.tools.sandbox_tools import SandboxTools
 from journeyman.tools.surface import INSIDE_SERVERS
 from journeyman.trials.executors.protocol import Desk, Ticket, WorkplaceRecipe
-from journeyman.trials.executors.rehearsal import rehearse
+from journeyman.trials.executors.rehearsal import Stage, rehearse
 from journeyman.trials.executors.unsampled import Scripted
 from journeyman.trials.offer import APPS, facts_of, of_arguments
 from journeyman.trials.record import TrialRequest
@@ -108,7 +108,7 @@ class TaskPlace:
     def rehearse(self) -> None:
         """See ``Rehearsing.rehearse``."""
         if self.with_sandbox:
-            rehearse(self.provider, self.label, self._waive, LOGS)
+            rehearse(Stage(self.provider, self.label, LOGS, self._spec))
 
     def open(self, ticket: Ticket) -> Desk:
         """See ``Workplace.open``."""
