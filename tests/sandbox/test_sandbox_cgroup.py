@@ -26,7 +26,7 @@ def test_limits_are_written_and_a_group_that_cannot_be_made_leaves_nothing() -> 
     where = hierarchy.bases()
     group = Group.create("test~limits", where, memory_mb=64, pids=9, cpus=0.5)
     assert group is not None
-    assert (group.paths["pids"] / "pids.max").read_text() == "9\n"
+    assert Path(group.paths["pids"], "pids.max").read_text() == "9\n"
     assert group.remove(Deadline.after(1, "test")) == []
     with pytest.raises(OSError, match="Invalid argument"):
         Group.create("test~limits", where, memory_mb=64, pids=-5, cpus=None)
@@ -50,7 +50,7 @@ def test_without_a_hierarchy_there_is_no_group() -> None:
 def test_a_v2_child_enters_its_group_and_the_kernel_kills_it_whole() -> None:
     home = unified_directory()
     assert home is not None
-    group = Group("test~v2", 2, {"unified": home / "journeyman-test-v2"})
+    group = Group("test~v2", 2, {"unified": str(home / "journeyman-test-v2")})
     cgroup.make_directory(group.directories[0])
     try:
         assert group.born_in == ()
@@ -73,11 +73,11 @@ def test_a_group_that_is_still_in_use_is_reported() -> None:
     home = unified_directory()
     if home is None:
         pytest.skip("no writable cgroup v2 hierarchy here")
-    group = Group("test~busy", 2, {"unified": home / "journeyman-test-busy"})
+    group = Group("test~busy", 2, {"unified": str(home / "journeyman-test-busy")})
     cgroup.make_directory(group.directories[0])
     with subprocess.Popen([*group.entrance(), "/bin/sleep", "100"]) as process:
         while process.pid not in group.processes():
             time.sleep(0.01)
-        assert group.remove(Deadline.after(0.1, "test")) == [str(group.directories[0])]
+        assert group.remove(Deadline.after(0.1, "test")) == [group.directories[0]]
         process.kill()
     assert group.remove(Deadline.after(2, "test")) == []

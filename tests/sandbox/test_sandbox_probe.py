@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from journeyman.sandbox import PROVIDERS, bwrap_binary, hierarchy, probe
+from journeyman.sandbox import PROVIDERS, bwrap_binary, hierarchy, isolation, probe
 from journeyman.sandbox.oci.engine import Absence, Engine
 from journeyman.sandbox.protocol import CAPABILITIES, Provider
 from journeyman.sandbox.seccomp import ARCHITECTURES, DENIED, deny_program
@@ -31,7 +31,7 @@ def test_the_report_agrees_with_what_works_here(bwrap: Provider) -> None:
 def test_every_lack_has_a_consequence_and_a_fix() -> None:
     lacks = [
         *probe._cgroup_lacks(()),
-        probe._namespace_lack("No permissions to create a new namespace"),
+        isolation._namespace_lack("No permissions to create a new namespace"),
         probe._bwrap_lack(()),
         probe._container_lack(()),
         probe._container_lack((Absence("podman", "no machine runs", "podman machine start"),)),

@@ -15,6 +15,7 @@ from journeyman.tasks.task import TaskDraft, load_task, write_task
 from journeyman.trials.executors import kept
 from journeyman.trials.executors.protocol import Ended, Ticket
 from journeyman.trials.executors.rehearsal import TIMES, Stage, rehearse
+from journeyman.trials.executors.workplaces import TaskPlace
 from journeyman.trials.lifecycle import Life
 from journeyman.trials.limits import Limits
 from journeyman.trials.record import TrialRequest
@@ -76,3 +77,15 @@ def test_a_rehearsal_is_a_whole_attempt_and_leaves_nothing(monkeypatch: pytest.M
     assert [(one.error, one.stop_reason) for one in ended] == [(None, "answered")] * TIMES
     assert provider.list("rehearsed") == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_prepared_for_a_task_is_what_an_attempt_would_make(tmp_path: Path) -> None:
+    files = {"environment/Dockerfile": b"", "environment/world/a.csv": b"a\n", "tests/test.sh": b"true\n"}
+    tasks = [load_task(write_task(TaskDraft(f"{n}\n", {}, files), tmp_path / str(n))) for n in range(kept.LARGEST + 2)]
+    place, fresh = TaskPlace(label="kept"), TaskPlace(label="kept")
+    for task in tasks:
+        place.prepare(task)
+        assert place._spec(task) is place._spec(task)
+        assert place._spec(task) == fresh._spec(task)
+    assert len(place._prepared) == kept.LARGEST
+    assert place._spec(tasks[0]) is not place._spec(tasks[0])

@@ -26,13 +26,13 @@ OWN_PROCESSES = 2
 _CPU_PERIOD_US = 100_000
 
 
-def make_directory(path: Path) -> None:
+def make_directory(path: Path | str) -> None:
     """Make a group and its parent. Raises OSError."""
     try:
         os.mkdir(path)  # noqa: PTH102 - on the hot path
     except FileNotFoundError:
-        path.parent.mkdir(exist_ok=True)
-        path.mkdir()
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).mkdir()
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Group:
     Attributes:
         name: of its directories.
         version: 1 or 2.
-        paths: controller -> directory; v2 has the same one for each.
+        paths: controller -> directory; v2 has the same one for each. Texts: each attempt pays for what ``Path`` does.
         return_to: v1 ``tasks`` files of the caller's own groups.
     """
 
     name: str
     version: int
-    paths: Mapping[str, Path]
+    paths: Mapping[str, str]
     return_to: tuple[str, ...] = ()
 
     @classmethod
@@ -61,7 +61,7 @@ class Group:
         group = cls(
             name,
             where.version,
-            {c: parent / name for c, parent in parents.items()},
+            {c: f"{parent}/{name}" for c, parent in parents.items()},
             tuple(f"{where.home[c]}/tasks" for c in parents) if where.version == 1 else (),
         )
         try:
@@ -79,24 +79,23 @@ class Group:
         if "memory" in self.paths:
             memory, size = self.paths["memory"], str(memory_mb << 20)
             if self.version == 2:
-                write(memory / "memory.max", size)
-                swap = memory / "memory.swap.max"
-                if swap.exists():
-                    write(swap, "0")
+                write(f"{memory}/memory.max", size)
+                with contextlib.suppress(FileNotFoundError):
+                    write(f"{memory}/memory.swap.max", "0")
             else:
                 write(f"{memory}/memory.limit_in_bytes", size)
                 with contextlib.suppress(OSError):  # absent when swap accounting is off
                     write(f"{memory}/memory.memsw.limit_in_bytes", size)
         if cpus is not None and "cpu" in self.paths:
-            quota = max(1000, int(cpus * _CPU_PERIOD_US))
+            cpu, quota = self.paths["cpu"], max(1000, int(cpus * _CPU_PERIOD_US))
             if self.version == 2:
-                write(self.paths["cpu"] / "cpu.max", f"{quota} {_CPU_PERIOD_US}")
+                write(f"{cpu}/cpu.max", f"{quota} {_CPU_PERIOD_US}")
             else:
-                write(self.paths["cpu"] / "cpu.cfs_period_us", str(_CPU_PERIOD_US))
-                write(self.paths["cpu"] / "cpu.cfs_quota_us", str(quota))
+                write(f"{cpu}/cpu.cfs_period_us", str(_CPU_PERIOD_US))
+                write(f"{cpu}/cpu.cfs_quota_us", str(quota))
 
     @property
-    def directories(self) -> tuple[Path, ...]:
+    def directories(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.paths.values()))
 
     @property
@@ -134,8 +133,8 @@ class Group:
 
         Forking is stopped meanwhile (pids.max = 0), so a fork bomb cannot outrun the list.
         """
-        limit = self.paths["pids"] / "pids.max" if "pids" in self.paths else None
-        before = limit.read_text() if limit is not None else ""
+        limit = f"{self.paths['pids']}/pids.max" if "pids" in self.paths else None
+        before = read(limit) if limit is not None else ""
         if limit is not None:
             write(limit, "0")
         try:
@@ -157,15 +156,15 @@ class Group:
         """Kill every process, at once where the kernel can (``cgroup.kill``); whether none is left."""
         for directory in self.directories:
             with contextlib.suppress(OSError):
-                write(directory / "cgroup.kill", "1")
-        return self.kill(frozenset(), deadline) if self.directories[0].is_dir() else True
+                write(f"{directory}/cgroup.kill", "1")
+        return self.kill(frozenset(), deadline) if os.path.isdir(self.directories[0]) else True  # noqa: PTH112
 
     def remove(self, deadline: Deadline) -> list[str]:
         """Remove the directories, waiting for the last processes to be gone; returns those that remain."""
-        return [str(directory) for directory in self.directories if not remove_directory(directory, deadline)]
+        return [directory for directory in self.directories if not remove_directory(directory, deadline)]
 
 
-def remove_directory(directory: Path, deadline: Deadline) -> bool:
+def remove_directory(directory: Path | str, deadline: Deadline) -> bool:
     """Remove one group, retrying while the kernel still counts a dying process in it; whether it is gone."""
     while True:
         try:

@@ -6,6 +6,7 @@ with the segment before and goes on from there. Every token is stored once, what
 
 from __future__ import annotations
 
+import math
 import sys
 from array import array
 from collections.abc import Sequence
@@ -158,11 +159,13 @@ class Context:
         values = np.asarray(logprobs, dtype=np.float32)
         given = np.asarray(version)
         versions: list[int] = given.tolist() if given.ndim else [int(given)] * len(ids)
+        lowest = min(versions, default=0) if given.ndim else int(given)
         if values.shape != (len(ids),) or len(versions) != len(ids):
             raise ValueError(f"{len(ids)} sampled ids came with logprobs {values.shape}, {len(versions)} versions")
-        if len(ids) and not -np.inf < values.min() <= values.max() <= SURELY_A_PROBABILITY:
+        told: list[float] = values.tolist()
+        if not all(-math.inf < value <= SURELY_A_PROBABILITY for value in told):
             raise ValueError(f"sampled logprobs must be finite and <= 0, got {values.min()} to {values.max()}")
-        if given.min(initial=0) < 0:
+        if lowest < 0:
             raise ValueError(f"weight version must be >= 0, got {version}")
         self._turns += 1
         self._append(ids, Source.SAMPLED, mask=1, logprobs=values, versions=versions)

@@ -7,8 +7,7 @@ after every process of the agent is dead; grading happens elsewhere, in a sandbo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from journeyman.engines.protocol import TurnResult
@@ -147,10 +146,18 @@ class Life:
             found[DELIVERABLE] = answer_file(desk.loop.answer)
         return found or None
 
-    @contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._facts["phases_s"][name] = round(time.monotonic() - started, 4)
+    def _phase(self, name: str) -> _Phase:
+        return _Phase(name, self._facts["phases_s"])
+
+
+class _Phase:
+    """Notes how long its block took."""
+
+    def __init__(self, name: str, into: dict[str, float]) -> None:
+        self._name, self._into = name, into
+
+    def __enter__(self) -> None:
+        self._started = time.monotonic()
+
+    def __exit__(self, *about: object) -> None:
+        self._into[self._name] = round(time.monotonic() - self._started, 4)

@@ -133,13 +133,13 @@ def group_of(pid: int) -> Group | None:
     except OSError:
         return None
     own = dict(hierarchy.own_paths())
-    paths: dict[str, Path] = {}
+    paths: dict[str, str] = {}
     for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
         for name in controllers.split(",") if controllers else ["unified"]:
             if name in hierarchy.mounts() and path not in ("/", own.get(name)):
                 point, top = hierarchy.mounts()[name]
-                paths[name] = hierarchy.directory_of(point, top, path)
+                paths[name] = str(hierarchy.directory_of(point, top, path))
     if "pids" in paths or "memory" in paths:
         return Group(str(pid), 1, {name: path for name, path in paths.items() if name in ("pids", "memory")})
     if "unified" in paths:

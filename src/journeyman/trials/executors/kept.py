@@ -11,7 +11,13 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any
 
+from journeyman.tasks.task import Task
 from journeyman.trials.executors.protocol import Ticket
+from journeyman.trials.limits import Limits
+from journeyman.trials.record import TrialRequest
+
+Shared = tuple[Task, Any, Limits]
+"""Task, harness and limits."""
 
 LARGEST = 64
 """Kept by a supervisor; beyond that the one that was used longest ago is forgotten."""
@@ -36,13 +42,13 @@ class Sent:
     """The owner's record of what one supervisor keeps. Keyed by identity: the objects are held, so no id is reused."""
 
     def __init__(self) -> None:
-        self._keys: OrderedDict[tuple[int, int], tuple[int, Any]] = OrderedDict()
+        self._keys: OrderedDict[tuple[int, int, Limits], tuple[int, Shared]] = OrderedDict()
         self._next = 0
 
     def part(self, ticket: Ticket) -> Part:
         """How to name what this ticket shares with others. Raises OSError."""
-        shared = ticket.request.task, ticket.request.harness
-        place = id(shared[0]), id(shared[1])
+        shared = ticket.request.task, ticket.request.harness, ticket.limits
+        place = id(shared[0]), id(shared[1]), shared[2]
         if place in self._keys:
             self._keys.move_to_end(place)
             return Part(self._keys[place][0])
@@ -57,17 +63,22 @@ class Sent:
 
 def bare(ticket: Ticket) -> Ticket:
     """A ticket without what is kept."""
-    return replace(ticket, request=replace(ticket.request, task=None, harness=None))  # type: ignore[arg-type]
+    request = replace(ticket.request, task=None, harness=None)  # type: ignore[arg-type]
+    return replace(ticket, request=request, limits=None)  # type: ignore[arg-type]
 
 
-def whole(ticket: Ticket, shared: tuple[Any, Any]) -> Ticket:
-    """A bare ticket with what is kept."""
-    return replace(ticket, request=replace(ticket.request, task=shared[0], harness=shared[1]))
+def whole(ticket: Ticket, shared: Shared) -> Ticket:
+    """A bare ticket with what is kept; without ``replace``, whose pages every attempt would have to copy."""
+    task, harness, limits = shared
+    bare = ticket.request
+    request = TrialRequest(task, harness, bare.stream, bare.sample, bare.temperature)
+    return Ticket(request, ticket.attempt, limits, ticket.retry)
 
 
-def taken(descriptor: int) -> Any:
+def taken(descriptor: int) -> Shared:
     """What a descriptor of ``Part`` holds; closes it. From the owner, which made this process."""
     try:
-        return pickle.loads(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+        found: Shared = pickle.loads(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+        return found
     finally:
         os.close(descriptor)

@@ -15,6 +15,7 @@ from journeyman.harness.protocol import Loop
 from journeyman.sandbox.protocol import Provider, Sandbox
 from journeyman.tasks.artifacts import Artifacts
 from journeyman.tasks.grading import Grader
+from journeyman.tasks.task import Task
 from journeyman.tools.counterparts import journal_of
 from journeyman.tools.toolset import ToolSet
 from journeyman.trials.limits import Limits
@@ -100,6 +101,10 @@ class Rehearsing(Protocol):
 
     def rehearse(self) -> None:
         """Do some of it before the first fork, so that attempts share what was learned. Raises nothing."""
+        ...
+
+    def prepare(self, task: Task) -> None:
+        """Do what all attempts at a task have in common, before the first of them is forked. Raises nothing."""
         ...
 
 

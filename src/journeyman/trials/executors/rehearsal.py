@@ -110,4 +110,4 @@ def _live(stage: Stage, ticket: Ticket) -> None:
         told: Ticket = pickle.loads(message.blobs[0]) if message is not None else bare(ticket)
         answer = packed({"kind": "turn"}, [pickle.dumps(turn, protocol=5)])
         there.sendall(2 * answer)
-        run_attempt(here, whole(told, (ticket.request.task, ticket.request.harness)), stage)
+        run_attempt(here, whole(told, (ticket.request.task, ticket.request.harness, ticket.limits)), stage)

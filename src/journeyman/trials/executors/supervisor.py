@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from journeyman.sandbox.launcher import start_here
 from journeyman.trials.executors.attempt import run_attempt
 from journeyman.trials.executors.kept import taken, whole
 from journeyman.trials.executors.protocol import Rehearsing, Ticket, Workplace, WorkplaceRecipe
+from journeyman.trials.executors.rehearsal import TIMES
 from journeyman.trials.executors.wire import Link, LinkBroken
 
 PACKET = 1 << 16
@@ -102,6 +104,8 @@ class Supervisor:
         for descriptor in descriptors:
             try:
                 self._kept[order["kept"]] = taken(descriptor)
+                if isinstance(self._workplace, Rehearsing):
+                    self._workplace.prepare(self._kept[order["kept"]][0])
             except Exception as error:
                 _say(f"task: {type(error).__name__}: {error}")
 
@@ -188,6 +192,16 @@ def die_with(parent: int) -> None:
         os._exit(4)
 
 
+def _rehearse_birth() -> None:
+    """Do a child's first steps as far as they change nothing in a process of one thread; see ``rehearsal``."""
+    if threading.active_count() > 1:
+        return
+    for _ in range(TIMES):
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        with contextlib.suppress(Exception):  # a name of the standard library that is not promised
+            threading._after_fork()  # type: ignore[attr-defined]
+
+
 def main(words: list[str]) -> int:
     """Serve one owner over the inherited socket; returns 0."""
     control = socket.socket(fileno=int(words[1]))
@@ -206,6 +220,7 @@ def main(words: list[str]) -> int:
     start_here()
     if isinstance(workplace, Rehearsing):
         workplace.rehearse()
+        _rehearse_birth()
     settle()  # what exists now stays shared with every forked process
     with contextlib.suppress(OSError):  # the owner is gone: the first packet says so
         control.send(b'{"op": "ready"}')

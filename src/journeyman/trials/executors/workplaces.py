@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.digest import sha256
-from journeyman.errors import InputError
+from journeyman.errors import InputError, JourneymanError
 from journeyman.harness import LOOPS, Conversation, Harness
 from journeyman.harness.code.toolset import CodeTools
 from journeyman.harness.protocol import Loop
@@ -25,6 +25,7 @@ from journeyman.tools import ReadCache, ToolContext, ToolSet
 from journeyman.tools.fault_rules import CONFIG_FILE
 from journeyman.tools.sandbox_tools import SandboxTools
 from journeyman.tools.surface import INSIDE_SERVERS
+from journeyman.trials.executors.kept import LARGEST
 from journeyman.trials.executors.protocol import Desk, Ticket, WorkplaceRecipe
 from journeyman.trials.executors.rehearsal import Stage, rehearse
 from journeyman.trials.executors.unsampled import Scripted
@@ -87,6 +88,7 @@ class TaskPlace:
         self._renderer = self._renderer_of(Path(tokenizer)) if tokenizer else None
         self._reads = self._read_cache(reads)
         self._files: dict[str, Mapping[str, str]] = {}
+        self._prepared: dict[int, tuple[Task, SandboxSpec]] = {}
 
     def _renderer_of(self, directory: Path) -> Renderer | None:
         """How the model's family writes conversations; None for the quickstart's own tokenizer."""
@@ -109,6 +111,14 @@ class TaskPlace:
         """See ``Rehearsing.rehearse``."""
         if self.with_sandbox:
             rehearse(Stage(self.provider, self.label, LOGS, self._spec))
+
+    def prepare(self, task: Task) -> None:
+        """See ``Rehearsing.prepare``."""
+        if self.with_sandbox:
+            with contextlib.suppress(JourneymanError, OSError):  # said by the attempts
+                self._prepared = {id(task): (task, self._spec_of(task)), **self._prepared}
+                while len(self._prepared) > LARGEST:
+                    self._prepared.popitem()
 
     def open(self, ticket: Ticket) -> Desk:
         """See ``Workplace.open``."""
@@ -186,6 +196,11 @@ class TaskPlace:
         return [Mount(apps, "/apps_data", overlay=True), *covered]
 
     def _spec(self, task: Task) -> SandboxSpec:
+        """The sandbox of an attempt at a task."""
+        known = self._prepared.get(id(task))
+        return known[1] if known is not None and known[0] is task else self._spec_of(task)
+
+    def _spec_of(self, task: Task) -> SandboxSpec:
         mounts = [Mount(task.world.absolute(), "/ws", overlay=True)] if task.world.is_dir() else []
         mounts += self._apps(task)
         env = {"LOGS_DIR": logs_of(task)}
