@@ -216,6 +216,15 @@ def test_a_corrupt_workbook_is_named_and_the_others_are_read(
         later.fill({sha256(data): (file, data) for file, data in files.items()})
 
 
+def test_of_many_unreadable_documents_some_are_named(
+    provider: Provider, environment: AgentEnvironment, tmp_path: Path
+) -> None:
+    reads = ReadCache(tmp_path, provider, environment, LABEL, waive=WAIVED)
+    with pytest.raises(InputError, match=r"^30 unreadable documents: .*; and 22 more$") as told:
+        reads.fill({sha256(name.encode()): (name, b"x") for name in (f"{n}.odt" for n in range(30))})
+    assert str(told.value).count("no reader for 'odt'") == 8
+
+
 def test_a_reader_that_dies_is_a_system_fault_and_what_was_read_stays(
     worlds: list[World],
     provider: Provider,

@@ -252,6 +252,7 @@ BAD: list[Call] = [
     ("calendar_delete_event", {"event_id": "zz"}, "calendar_list_events lists them"),
     ("search_world", {"query": "?!"}, "holds no word"),
     ("output_read_page", {"file_path": "note.txt", "offset": 99}, "fewer than offset 99"),
+    ("output_read_page", {"file_path": "red.png"}, "is not a text file"),
     ("code_exec", {"code": "import os\nprint(os.getcwd())"}, "takes a shell command line"),
 ]  # fmt: skip
 
@@ -326,6 +327,7 @@ def test_an_error_says_what_to_do(office: SandboxTools, name: str, arguments: di
     assert seen.is_error, seen.text
     assert words in seen.text
     assert seen.text.startswith("error: ")
+    assert " at 0x" not in seen.text
 
 
 def test_every_tool_answers_with_the_state_it_left(office: SandboxTools) -> None:

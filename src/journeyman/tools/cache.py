@@ -39,6 +39,9 @@ MAX_READERS = 4
 BATCHES_PER_READER = 5
 """Fewer are not worth the start of another sandbox."""
 
+MOST_NAMED = 8
+"""Unreadable documents that an error names."""
+
 
 class ReadMissing(SystemFault):
     """A tool asked for a document that the cache was never filled with.
@@ -113,7 +116,7 @@ class ReadCache:
             how many documents were read now.
 
         Raises:
-            InputError: documents of ``files`` are unreadable, all of them named; the others are in the cache.
+            InputError: documents of ``files`` are unreadable, the first of them named; the others are in the cache.
             ReaderBroke, SandboxFault: the machinery failed; what was read until then is in the cache.
             StorageError: the directory cannot be written.
         """
@@ -128,8 +131,10 @@ class ReadCache:
                 self._write_manifest()
         unreadable = [f"{files[key][0]}: {self._problems[key]}" for key in sorted(files) if key in self._problems]
         if unreadable:
+            more = f"; and {len(unreadable) - MOST_NAMED} more" if len(unreadable) > MOST_NAMED else ""
             raise InputError(
-                f"{len(unreadable)} unreadable document{'s' if len(unreadable) != 1 else ''}", "; ".join(unreadable)
+                f"{len(unreadable)} unreadable document{'s' if len(unreadable) != 1 else ''}",
+                "; ".join(unreadable[:MOST_NAMED]) + more,
             )
         return len(wanted)
 

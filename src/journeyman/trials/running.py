@@ -12,7 +12,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from journeyman.digest import sha256
 from journeyman.engines.protocol import Engine
 from journeyman.engines.scripted import ScriptedEngine
 from journeyman.engines.spec import locate, open_engine, parse_model
@@ -27,6 +26,7 @@ from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment
 from journeyman.trials.detached import RunState, first_day
+from journeyman.trials.documents_read import is_office, read_documents
 from journeyman.trials.executors import EXECUTORS
 from journeyman.trials.executors.workplaces import task_place
 from journeyman.trials.groups import DropReport, drop_report
@@ -46,7 +46,6 @@ from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.resume import final_rows
 from journeyman.trials.rubric_judge import RubricJudge, open_judge
 from journeyman.trials.store import Owner, open_run
-from journeyman.worlds.verify.program import ARCHIVE
 
 LOG = logging.getLogger(__name__)
 
@@ -173,8 +172,8 @@ def _place(
     plan: RunPlan, tasks: Sequence[Task], out: Path, label: str, provider: Provider
 ) -> tuple[AgentEnvironment, dict[str, Any]]:
     """The agent environment, and the arguments of ``TaskPlace``."""
-    is_office = any((task.tests / ARCHIVE).is_file() for task in tasks)  # their checks and tools read office files
-    is_own = not is_office and (plan.harness.startswith(FRAMING) or plan.policy in SCRIPTED)
+    has_offices = any(map(is_office, tasks))  # their checks and tools need readers of office files
+    is_own = not has_offices and (plan.harness.startswith(FRAMING) or plan.policy in SCRIPTED)
     empty = out / "empty"
     empty.mkdir(exist_ok=True)
     if is_own:
@@ -208,14 +207,5 @@ def _fill_reads(
     """Read every document of worlds of ours once, in a sandbox, for tools and solutions that look things up."""
     directory = out / "reads"
     cache = ReadCache(directory, provider, environment, label, waive=frozenset(plan.waive))
-    files: dict[str, tuple[str, bytes]] = {}
-    for task in tasks:
-        if task.world_digest and task.world.is_dir():
-            for path in sorted(path for path in task.world.rglob("*") if path.is_file()):
-                data = path.read_bytes()
-                files.setdefault(sha256(data), (str(path), data))
-    try:
-        cache.fill(files)
-    except InputError as error:  # what cannot be read stays unreadable: a tool says so to whoever asks
-        LOG.warning("%s", error)
+    read_documents(cache, tasks, LOG.warning)
     return directory

@@ -11,7 +11,7 @@ from journeyman.digest import sha256
 from journeyman.engines.protocol import Engine
 from journeyman.engines.scripted import ScriptedEngine
 from journeyman.engines.spec import locate, open_engine, parse_model
-from journeyman.errors import EnvironmentMissing, InputError
+from journeyman.errors import EnvironmentMissing
 from journeyman.ladder.dryrun.plan import Plan
 from journeyman.ladder.tier import Tier, strict_tier
 from journeyman.sandbox.environment import build_environment
@@ -22,6 +22,7 @@ from journeyman.tokens.renderers.detection import family_of
 from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment, workbench_environment
+from journeyman.trials.documents_read import read_documents
 from journeyman.trials.dryrun.place import QUICKSTART, dry_place
 from journeyman.trials.executors.protocol import WorkplaceRecipe
 from journeyman.trials.offer import Offer
@@ -71,16 +72,8 @@ class Stage:
         self.tier.provider.reap(self.label)
 
     def read_documents(self, tasks: Sequence[Task], say: Say) -> None:
-        """Read the documents of all worlds in a sandbox; one that cannot be read is said and stays unreadable."""
-        files: dict[str, tuple[str, bytes]] = {}
-        for task in tasks:
-            for path in sorted(p for p in task.world.rglob("*") if p.is_file()) if task.world.is_dir() else ():
-                data = path.read_bytes()
-                files.setdefault(sha256(data), (str(path), data))
-        try:
-            self.reads.fill(files)
-        except InputError as error:
-            say(str(error))
+        """Read the documents that are looked up, in a sandbox; one that cannot be read is said."""
+        read_documents(self.reads, tasks, say)
 
     def verifier(self) -> BatchVerifier:
         """What grades; each portion gets its own fresh sandbox."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-from .workspace import Refused
+from .workspace import Refused, image_problem
 
 
 def changed(data: bytes, operation: str, values: dict[str, Any]) -> bytes:
@@ -20,7 +20,7 @@ def changed(data: bytes, operation: str, values: dict[str, Any]) -> bytes:
             kind = opened.format or "PNG"
             image: Any = opened.convert("RGBA" if kind == "PNG" else "RGB")
     except Exception as error:  # Pillow raises its own zoo
-        raise Refused(f"the image cannot be read: {error}") from error
+        raise Refused(f"the image cannot be read: {image_problem(error)}") from error
     if operation == "rotate":
         image = image.rotate(-float(values["rotation"]), expand=True)
     elif operation == "flip":

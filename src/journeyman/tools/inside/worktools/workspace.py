@@ -185,7 +185,7 @@ class Workspace:
                 image.thumbnail((1, 1))
                 facts["mean_color"] = image.convert("RGB").tobytes()[:3].hex().upper()
         except Exception as error:  # Pillow raises its own zoo
-            raise Refused(f"{name} is no image that can be read: {error}") from error
+            raise Refused(f"{name} is no image that can be read: {image_problem(error)}") from error
         path = self.temporary / SPILL / f"{hashlib.sha256(data).hexdigest()[:16]}.{str(facts['format']).lower()}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -195,3 +195,8 @@ class Workspace:
 def as_text(value: Any) -> str:
     """An answer's value as the text that the policy sees."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
+
+
+def image_problem(error: Exception) -> str:
+    """What Pillow has against an image; its own words for an unknown format show the address of a buffer."""
+    return "its format is not known" if type(error).__name__ == "UnidentifiedImageError" else str(error)
