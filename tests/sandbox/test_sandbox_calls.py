@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -50,6 +51,20 @@ def test_a_call_past_the_callers_deadline_dies_and_the_next_one_is_served(serve_
     assert not caught.value.by_program
     assert time.monotonic() - started < 3
     assert sandbox.call(b"ab", deadline_s=10) == b"ba"
+
+
+def test_a_call_that_is_killed_before_it_has_read_its_frame_is_never_answered_for_the_next(serve_calls: Opener) -> None:
+    lost = 0
+    for number in range(24):
+        sandbox = serve_calls()
+        with contextlib.suppress(CallTimedOut, SandboxLost):
+            sandbox.call(b"%d " % number, deadline_s=0.0001 * (1 + number))
+        try:
+            assert sandbox.call(b"ab", deadline_s=10) == b"ba"
+        except SandboxLost:
+            lost += 1
+        sandbox.destroy(deadline_s=10)
+    assert lost < 24  # a frame that was read to its end costs the call alone
 
 
 def test_a_call_that_takes_too_much_memory_is_killed_alone(serve_calls: Opener) -> None:

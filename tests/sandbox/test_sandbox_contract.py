@@ -87,6 +87,25 @@ def test_after_a_deadline_the_whole_tree_is_dead_and_the_sandbox_still_serves(
     assert sandbox.exec("echo still here", deadline_s=5).stdout == b"still here\n"
 
 
+def test_a_deadline_that_passes_before_the_command_began_costs_the_command_alone(open_sandbox: Opener) -> None:
+    sandbox = open_sandbox()
+    sandbox.exec("sleep 1004 >/dev/null 2>&1 &", deadline_s=5)
+    for number in range(12):
+        with pytest.raises(ExecTimeout):
+            sandbox.exec("sleep 1005", deadline_s=0.0002 * (1 + number))
+    assert sandbox.exec("echo still here", deadline_s=5).stdout == b"still here\n"
+
+
+def test_a_sweep_kills_what_runs_and_nothing_else(open_sandbox: Opener, provider: Provider, label: str) -> None:
+    sandbox = open_sandbox()
+    before = alive_in(provider, label)
+    sandbox.exec("(sleep 1006 & sleep 1007) >/dev/null 2>&1 &", deadline_s=5)
+    assert sandbox.sweep(deadline_s=10)
+    assert alive_in(provider, label) == before
+    assert sandbox.sweep(deadline_s=10)
+    assert sandbox.exec("echo still here", deadline_s=5).stdout == b"still here\n"
+
+
 def test_a_command_returns_although_its_background_process_holds_the_output(open_sandbox: Opener) -> None:
     sandbox = open_sandbox()
     started = time.monotonic()

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from journeyman.deadline import Deadline
@@ -24,6 +25,8 @@ from journeyman.sandbox.protocol import SandboxSpec
 #: Processes of a sandbox besides its commands: bubblewrap's monitor and the supervisor.
 OWN_PROCESSES = 2
 _CPU_PERIOD_US = 100_000
+_OPEN_ROUNDS = 5
+"""Rounds of a kill, the first that finds forking stopped."""
 
 
 def make_directory(path: Path | str) -> None:
@@ -131,26 +134,29 @@ class Group:
     def kill(self, keep: frozenset[int], deadline: Deadline) -> bool:
         """Kill every process but ``keep``; whether only those are left.
 
-        Forking is stopped meanwhile (pids.max = 0), so a fork bomb cannot outrun the list.
+        Where a few rounds do not end them, forking is stopped (pids.max = 0), so a fork bomb cannot outrun the list.
+        Not before: a supervisor that is about to fork for its next command would end by that.
         """
         limit = f"{self.paths['pids']}/pids.max" if "pids" in self.paths else None
-        before = read(limit) if limit is not None else ""
-        if limit is not None:
-            write(limit, "0")
+        before = ""
         try:
-            while True:
+            for round_number in count(1):
                 others = [pid for pid in self.processes() if pid not in keep]
                 if not others:
                     return True
+                if round_number == _OPEN_ROUNDS and limit is not None:
+                    before = read(limit).strip()
+                    write(limit, "0")
                 for pid in others:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
                 if deadline.has_passed:
                     return False
                 time.sleep(0.001)
+            raise AssertionError  # the rounds have no end
         finally:
-            if limit is not None:
-                write(limit, before.strip())
+            if before and limit is not None:
+                write(limit, before)
 
     def kill_all(self, deadline: Deadline) -> bool:
         """Kill every process, at once where the kernel can (``cgroup.kill``); whether none is left."""

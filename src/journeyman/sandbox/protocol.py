@@ -195,6 +195,17 @@ class Sandbox(Protocol):
         """
         ...
 
+    def sweep(self, *, deadline_s: float) -> bool:
+        """Kill every process but the sandbox's own, between two operations.
+
+        Returns:
+            False where only a command that passes its deadline does that.
+
+        Raises:
+            SandboxLost: the sandbox is gone. ExecTimeout: another operation went on until the deadline.
+        """
+        ...
+
     def root(self) -> int | None:
         """A descriptor of its root directory, for reading from outside (``outside.py``); None where there is none.
 

@@ -134,6 +134,10 @@ class RemoteSandbox:
         """See ``Sandbox.strangers``."""
         return None
 
+    def sweep(self, *, deadline_s: float) -> bool:
+        """See ``Sandbox.sweep``."""
+        return False
+
     def root(self) -> int | None:
         """See ``Sandbox.root``."""
         return None

@@ -33,7 +33,7 @@ from journeyman.sandbox.protocol import KILL_GRACE_S, MAX_FRAME_BYTES, ExecResul
 #: Last words of a supervisor or entry program that are kept for an error.
 _TAIL_BYTES = 4096
 #: Seconds that a supervisor has to say that the command it waited for is dead.
-_ANSWER_GRACE_S = 2.0
+_ANSWER_GRACE_S, _FIRST_WAIT_S = 2.0, 0.02
 
 
 class Session:
@@ -147,6 +147,12 @@ class Session:
         """See ``Sandbox.strangers``."""
         return self._processes.others()
 
+    def sweep(self, *, deadline_s: float) -> bool:
+        """See ``Sandbox.sweep``. The supervisor waits for its next line meanwhile, so it loses nothing by a kill."""
+        with self._turn(Deadline.after(deadline_s, "sweep"), "sweep", frames=self._serves_frames):
+            self._processes.kill_commands()
+        return True
+
     def root(self) -> int | None:
         """See ``Sandbox.root``."""
         supervisor = self._processes.supervisor() if self._has_root else None
@@ -201,12 +207,20 @@ class Session:
         return ExecResult(int(answer), out, err, out_omitted + err_omitted, elapsed_s, oom_kills)
 
     def _kill_commands(self, answer: Callable[[Deadline], object]) -> None:
-        """After a deadline: kill the commands; end the sandbox unless it then gives its answer."""
-        self._processes.kill_commands()
-        try:
-            is_in_step = answer(Deadline.after(_ANSWER_GRACE_S, "answer after a kill")) is not None
-        except ChannelBroken:  # the kill took the supervisor too: the deadline is still what is reported
-            is_in_step = False
+        """After a deadline: kill the commands; end the sandbox unless it then gives its answer.
+
+        On a busy machine the supervisor may not even have begun the command: then there was nothing to kill yet.
+        """
+        grace, wait_s = Deadline.after(_ANSWER_GRACE_S, "answer after a kill"), _FIRST_WAIT_S
+        is_in_step = is_over = False
+        while not is_in_step and not is_over:
+            is_over = grace.has_passed
+            self._processes.kill_commands()
+            try:
+                is_in_step = answer(Deadline.after(wait_s, "answer after a kill")) is not None
+            except ChannelBroken:  # the kill took the supervisor too: the deadline is still what is reported
+                is_over = True
+            wait_s = min(2 * wait_s, _ANSWER_GRACE_S / 4)
         if not is_in_step:
             self._processes.end(Deadline.after(KILL_GRACE_S, "end of a silent supervisor"))
 

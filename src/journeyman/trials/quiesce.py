@@ -72,7 +72,8 @@ def quiesce(
     else:
         remains = "not looked at yet"
     for _ in range(_TRIES):
-        _kill(sandbox, serves_frames=serves_frames)
+        if not sandbox.sweep(deadline_s=max(deadline.remaining_s, 0.1)):
+            _kill(sandbox, serves_frames=serves_frames)
         remains = look()
         if not remains:
             return True

@@ -27,6 +27,8 @@ import time
 from collections.abc import Callable
 
 OK, RAISED, TIMED_OUT, KILLED = 0, 1, 2, 3
+#: A child's first byte to the server: its frame was read to the end.
+TAKEN = b"\x06"
 #: Exit status of a child that found the end of the input instead of a frame.
 END_OF_INPUT = 9
 _CHUNK = 1 << 16
@@ -117,6 +119,7 @@ def work(function: Function, answer_fd: int, memory_mb: int, file_mb: int | None
         with contextlib.suppress(OSError):
             os.setsid()
         payload = take_frame()
+        write_all(answer_fd, TAKEN)
         limit_resources(memory_mb, file_mb)
         try:
             body, status = function(payload), OK
@@ -131,10 +134,17 @@ def work(function: Function, answer_fd: int, memory_mb: int, file_mb: int | None
         os._exit(0)
 
 
+class OutOfStep(Exception):
+    """A child ended before it had read its frame: what is left of it would be taken for the next one."""
+
+
 def collect(child: int, answer_fd: int, deadline_s: float) -> bytes | None:
     """The server: the child's answer or what became of it; None when it found the end of the input.
 
     The child's end counts, not the pipe's: something it started may hold the pipe open.
+
+    Raises:
+        OutOfStep: see there; the server has to end.
     """
     ends_at = time.monotonic() + deadline_s if deadline_s else None
     os.set_blocking(answer_fd, False)
@@ -162,6 +172,9 @@ def collect(child: int, answer_fd: int, deadline_s: float) -> bytes | None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
+    if not answer and os.WEXITSTATUS(status) != END_OF_INPUT:
+        raise OutOfStep("a call ended before its frame was read")
+    del answer[: len(TAKEN)]
     if timed_out:
         return bytes([TIMED_OUT]) + b"deadline passed"
     if os.WIFSIGNALED(status):
@@ -217,7 +230,10 @@ def main() -> None:
             os.close(answer_fd)
             work(function, write_fd, options.memory_mb, options.file_mb)
         os.close(write_fd)
-        answer = collect(child, answer_fd, options.deadline_s)
+        try:
+            answer = collect(child, answer_fd, options.deadline_s)
+        except OutOfStep as error:
+            sys.exit(str(error))
         if answer is None:
             return
         sweep()

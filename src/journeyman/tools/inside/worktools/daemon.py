@@ -155,7 +155,11 @@ def serve(home: Path, requests: int, held: list[int], forkserver: Any, handle: A
                 os.close(descriptor)
             forkserver.work(handle, write_fd, 0, None)
         os.close(write_fd)
-        answer = forkserver.collect(child, answer_fd, DEADLINE_S)
+        try:
+            answer = forkserver.collect(child, answer_fd, DEADLINE_S)
+        except forkserver.OutOfStep as error:  # the next call starts this program anew
+            forkserver.write_all(held[turn % 2], bytes([forkserver.KILLED]) + str(error).encode())
+            return
         forkserver.write_all(held[turn % 2], answer or bytes([forkserver.KILLED]) + b"no request arrived")
         os.close(held[turn % 2])  # the end of the answer
         turn += 1
