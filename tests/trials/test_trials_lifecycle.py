@@ -8,8 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from trial_places import place_of, requests_of, scripts_of
@@ -24,6 +27,9 @@ from journeyman.sandbox.reaper import traces
 from journeyman.trials.collect import collect_files
 from journeyman.trials.detached import FILE, attach, cancel, detach, info_of, list_runs
 from journeyman.trials.executors.process import ProcessExecutor
+from journeyman.trials.executors.protocol import Desk, Ticket
+from journeyman.trials.executors.unsampled import Scripted
+from journeyman.trials.lifecycle import Life, Model
 from journeyman.trials.limits import Limits
 from journeyman.trials.outcome import error_table
 from journeyman.trials.record import Trial
@@ -70,6 +76,26 @@ def test_working_time_that_runs_out_is_graded_once_and_trained_and_no_turn_is_un
     assert (trial.outcome.outcome_class, trial.reward) == ("malformed_deliverable", 0.0)
     assert trial.outcome.reward_valid
     assert engine.cancel(trial.request.trial_id) is None
+
+
+class Preparing(Scripted):
+    """A loop that is still to begin when its set-up is done."""
+
+    def open(self, instruction: str, files: Sequence[str]) -> list[int]:
+        self._act()
+        return [1]
+
+
+@pytest.mark.parametrize(("kind", "error"), [(Scripted, None), (Preparing, "SetupDeadline")])
+def test_a_solution_that_works_longer_than_a_set_up_may_take_is_no_set_up(
+    prepared: Workshop, kind: type[Scripted], error: str | None
+) -> None:
+    (request,) = requests_of(prepared.tasks("train")[:1])
+    desk = Desk(kind(lambda: time.sleep(0.1)))
+    place = SimpleNamespace(label="", provider=None, open=lambda ticket: desk)
+    ended = Life(place, Ticket(request, 1, Limits(setup_s=0.05)), cast("Model", None)).run()
+    assert (ended.error[0] if ended.error else None) == error
+    assert ended.stop_reason == ("answered" if error is None else "error")
 
 
 @pytest.mark.parametrize(("kind", "limit_s"), [(Silent, 0.5), (Refusing, 600.0)])

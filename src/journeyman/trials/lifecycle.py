@@ -111,7 +111,7 @@ class Life:
         task, limits, loop = self._ticket.request.task, self._ticket.limits, desk.loop
         started = time.monotonic()
         append: list[int] | None = loop.open(task.instruction, task.inputs)
-        if time.monotonic() - started > limits.setup_s:
+        if loop.stop_reason is None and time.monotonic() - started > limits.setup_s:  # else it acted: a solution, say
             raise SetupDeadline("set-up of a trial", limits.setup_s)
         budget_s = limits.agent(task.agent_timeout_s)
         while append is not None and loop.stop_reason is None:
