@@ -82,6 +82,8 @@ def test_a_task_directory_without_verifier_is_named(tmp_path: Path) -> None:
     (task,) = (tmp_path / "w" / "tasks" / "train").iterdir()
     (task / "tests" / "test.sh").unlink()
     before = contents(tmp_path)
+    above = journeyman("tasks", "check", "w/tasks", "--json", cwd=tmp_path)
+    assert list(json.loads(above.stdout)["problems"]) == [str(task.relative_to(tmp_path))]
     done = journeyman("tasks", "check", str(task), "--json", cwd=tmp_path)
     assert done.returncode == 2
     assert str(task) in done.stderr

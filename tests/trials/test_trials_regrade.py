@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from journeyman.tasks.verify import BatchVerifier
 from journeyman.trials.executors.closing import ARTIFACTS
 from journeyman.trials.outcome import outcome_of
 from journeyman.trials.regrade import RegradeReport, regrade_run
+from journeyman.trials.run_tasks import RECORDS, RUN_FILE, RunTasks
 from journeyman.trials.store import HotTrial, open_run
 from journeyman.trials.store.space import SpaceGuard
 
@@ -229,3 +232,39 @@ def test_the_command_prints_what_changed_and_where_it_lies(
     assert lines[0] == "a/1#1  verifier_error None -> scored 1.0"
     assert lines[-1].startswith("1 graded, 1 changed, 0 verifier errors: ")
     assert main(["regrade", str(run_directory / "none")]) == 2
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_tasks_of_a_run_are_found_where_it_names_them(
+    run_directory: Path, grade_again: Callable[..., RegradeReport], tmp_path: Path, name: str
+) -> None:
+    (run_directory / "tasks").rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="say where the task directories lie: --tasks DIR"):
+        RunTasks(run_directory)
+    paths = [str(path.parent) for path in sorted((tmp_path / "elsewhere").rglob("task.toml"))]
+    told = {"plan": {"tasks": paths}} if name == RUN_FILE else {"tasks": [{"path": path} for path in paths]}
+    (run_directory / name).write_text(json.dumps(told))
+    assert [t.key for t in grade_again(run_directory, only_tasks=["look-1"]).trials] == ["a/1#1", "a/2#1"]
+    (run_directory / name).write_text(json.dumps({"plan": 3}))
+    with pytest.raises(InputError, match="is damaged"):
+        RunTasks(run_directory)
+
+
+@pytest.mark.thorough
+def test_a_run_of_office_tasks_is_graded_again_as_it_was(tmp_path: Path) -> None:
+    for words in (
+        ["worlds", "build", "--seed", "3", "--worlds", "1", "--tasks", "6", "--out", "worlds"],
+        ["trials", "run", "worlds/tasks", "--policy", "oracle", "--out", "run"],
+        ["regrade", "run", "--json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "journeyman.cli.main", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["graded"], told["changed"], told["verifier_errors"]) == (6, [], 0)

@@ -24,7 +24,11 @@ SHOWN = 20
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--task", "only_tasks", multiple=True, help="Only trials of this task; may be repeated.")
 @click.option("--trial", "only_trials", multiple=True, help="Only this trial, by key or id; may be repeated.")
-@click.option("--tasks", type=click.Path(path_type=Path), help="Where task directories lie. Default: RUN/tasks.")
+@click.option(
+    "--tasks",
+    type=click.Path(path_type=Path),
+    help="Where tasks lie. Default: RUN/tasks, else where the run names them.",
+)
 @click.option("--waive", multiple=True, help="A sandbox limit that may stay unenforced: memory, pids, disk, cpus.")
 @judged
 def regrade(
@@ -50,21 +54,25 @@ def regrade(
     from journeyman.sandbox.scratch import scratch
     from journeyman.tasks.verify import BatchVerifier
     from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
+    from journeyman.tools.workbench import tools_environment
+    from journeyman.trials.documents_read import is_office_directory
     from journeyman.trials.regrade import regrade_run
     from journeyman.trials.rubric_judge import open_judge
+    from journeyman.trials.run_tasks import RunTasks
 
     asked = open_judge(judge, judge_keys) if judge else nullcontext()
     tier = strict_tier(frozenset(waive))
     with scratch(LABEL) as room, asked as opened:
-        made = run / "environment"  # a run of the ladder has one, found again by its digest
-        environment = build_environment(
-            made if made.is_dir() else room,
-            distributions=AGENT_DISTRIBUTIONS,
-            packages=AGENT_PACKAGES,
-            programs=AGENT_PROGRAMS,
-        )
+        made = run / "environment"  # many runs have one, found again by its digest
+        place, found = made if made.is_dir() else room, RunTasks(run, tasks)
+        if any(map(is_office_directory, found.paths.values())):
+            environment = tools_environment(place)
+        else:
+            environment = build_environment(
+                place, distributions=AGENT_DISTRIBUTIONS, packages=AGENT_PACKAGES, programs=AGENT_PROGRAMS
+            )
         with BatchVerifier(tier.provider, environment, LABEL, waive=tier.waive, judge=opened) as verifier:
-            report = regrade_run(run, verifier, tasks=tasks, only_tasks=only_tasks, only_trials=only_trials)
+            report = regrade_run(run, verifier, tasks=found, only_tasks=only_tasks, only_trials=only_trials)
     code = GateFailed.exit_code if report.num_verifier_errors else 0
     for reason, keys in report.skipped.items():
         warn(f"not graded, {len(keys)}: {reason}; first: {keys[0]}")

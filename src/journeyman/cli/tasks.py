@@ -51,17 +51,34 @@ def check(directory: Path, as_json: bool) -> int:
 
 
 def task_directories(directory: Path) -> list[Path]:
-    """``directory`` itself when it is a task, else its sub-directories, sorted.
+    """``directory`` itself when it is a task, else its sub-directories, sorted; a directory of tasks gives those in it.
 
     Raises:
         InputError: it is no directory, or holds nothing that could be a task.
+    """
+    if directory.is_dir() and _is_task(directory):
+        return [directory]
+    found: list[Path] = []
+    for path in folders(directory):
+        has_tasks = not _is_task(path) and any(_is_task(inner) for inner in path.iterdir())
+        found += task_directories(path) if has_tasks else [path]
+    return found
+
+
+def _is_task(path: Path) -> bool:
+    return (path / "task.toml").exists() or (path / "instruction.md").exists()
+
+
+def folders(directory: Path) -> list[Path]:
+    """The sub-directories of a directory of tasks, sorted.
+
+    Raises:
+        InputError: it is no directory, or holds none.
     """
     from journeyman.errors import InputError
 
     if not directory.is_dir():
         raise InputError(str(directory), "is not a directory", allowed="a task directory or a directory of them")
-    if (directory / "task.toml").exists() or (directory / "instruction.md").exists():
-        return [directory]
     found = sorted(path for path in directory.iterdir() if path.is_dir() and not path.name.startswith("."))
     if not found:
         raise InputError(str(directory), "holds no task directory", hint="make some: journeyman worlds build")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from journeyman.cli.offered import judged
-from journeyman.cli.tasks import task_directories
+from journeyman.cli.tasks import folders, task_directories
 from journeyman.cli.verb import print_json, progress, verb, warn
 from journeyman.cli.worlds_count import count_verb
 from journeyman.cli.worlds_look import new_template, show, stats
@@ -211,7 +211,7 @@ def check(
         raise InputError("--regrade" if regrade else "--judge", "goes with --quality N")
     if (directory / "build.json").is_file():
         return _check_office(directory, jobs, waive, as_json)
-    splits = task_directories(directory / "tasks")
+    splits = folders(directory / "tasks")
     tasks: list[Task] = []
     findings = [finding for split in splits for finding in _load(split, tasks)]
     findings += _changed(tasks, directory / "worlds") or _mixed(tasks)

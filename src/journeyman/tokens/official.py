@@ -65,7 +65,7 @@ def read_template(directory: Path) -> str:
             str(directory),
             "has no chat template",
             allowed="chat_template.jinja, or chat_template in tokenizer_config.json",
-            hint="copy it from the model's repository, or name the format: --family",
+            hint="copy it from the model's repository; tokens audit and capture also take the format by name: --family",
         )
     return template
 

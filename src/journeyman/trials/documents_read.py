@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from journeyman.digest import sha256
 from journeyman.errors import InputError
@@ -13,7 +14,12 @@ from journeyman.worlds.verify.program import ARCHIVE
 
 def is_office(task: Task) -> bool:
     """A task of an office world: its tools, checks and solution read its files themselves."""
-    return (task.tests / ARCHIVE).is_file()
+    return is_office_directory(task.path)
+
+
+def is_office_directory(directory: Path) -> bool:
+    """The same of a task directory."""
+    return (directory / "tests" / ARCHIVE).is_file()
 
 
 def read_documents(cache: ReadCache, tasks: Sequence[Task], say: Callable[[str], None]) -> None:

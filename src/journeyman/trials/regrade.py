@@ -23,10 +23,10 @@ from journeyman.errors import InputError, nearest
 from journeyman.redact import Redactor
 from journeyman.tasks.artifacts import Artifacts, read_artifacts
 from journeyman.tasks.grading import GradeItem
-from journeyman.tasks.task import Task, load_task
 from journeyman.tasks.verdict import Verdict
 from journeyman.tasks.verify import BatchVerifier
 from journeyman.trials.outcome import OUTCOMES, outcome_of
+from journeyman.trials.run_tasks import RunTasks
 from journeyman.trials.store import Run, TrialRow, open_run
 
 PORTION = 64
@@ -90,7 +90,7 @@ def regrade_run(
     run: Path,
     verifier: BatchVerifier,
     *,
-    tasks: Path | None = None,
+    tasks: RunTasks | None = None,
     only_tasks: Collection[str] = (),
     only_trials: Collection[str] = (),
     redact: Redactor | None = None,
@@ -100,7 +100,7 @@ def regrade_run(
     Args:
         run: a run directory on this machine.
         verifier: made for this alone; its sandboxes are its own.
-        tasks: where task directories lie, at any depth; by default ``run/tasks``.
+        tasks: of the run; by default those in ``run/tasks``, else those that it names.
         only_tasks, only_trials: ids of tasks; keys or ids of trials. Empty: all.
         redact: applied to explanations; by default for the secrets that this process holds.
 
@@ -108,7 +108,7 @@ def regrade_run(
         InputError: no such run, task directory, task or trial; nothing was graded.
         StorageError: the result could not be kept.
     """
-    found = _TaskFinder(tasks or run / "tasks")
+    found = tasks or RunTasks(run)
     clean = redact or Redactor.of_environment()
     skipped: dict[str, list[str]] = {}
     done: list[Regraded] = []
@@ -151,7 +151,7 @@ def _portions(rows: Sequence[TrialRow]) -> Iterator[list[TrialRow]]:
         yield portion
 
 
-def _item(run: Path, opened: Run, row: TrialRow, found: _TaskFinder) -> tuple[Record, GradeItem] | str:
+def _item(run: Path, opened: Run, row: TrialRow, found: RunTasks) -> tuple[Record, GradeItem] | str:
     """What to grade, or why there is nothing to."""
     policy = OUTCOMES.get(row.cause, OUTCOMES["unclassified"])
     if not policy.grade:
@@ -162,7 +162,7 @@ def _item(run: Path, opened: Run, row: TrialRow, found: _TaskFinder) -> tuple[Re
         return artifacts
     task = found.task(row.task_id)
     if task is None:
-        return f"its task is not below {found.root}"
+        return f"its task is not {found.where}"
     return record, GradeItem(row.key, task, artifacts)
 
 
@@ -177,32 +177,6 @@ def _artifacts(run: Path, row: TrialRow, record: Record) -> Artifacts | str | No
     if any("\ufffd" in text for text in texts.values()):
         return "its deliverables were kept as text and are not text"
     return {name: text.encode() for name, text in texts.items()} or None
-
-
-class _TaskFinder:
-    """Task directories below a root by their id, each loaded once."""
-
-    def __init__(self, root: Path) -> None:
-        if not root.is_dir():
-            raise InputError(str(root), "is not a directory", hint="say where the task directories lie: --tasks DIR")
-        self.root = root
-        self._paths: dict[str, Path] = {}
-        for path in sorted(root.rglob("task.toml")):
-            self._paths.setdefault(path.parent.name, path.parent)
-        self._loaded: dict[str, Task | None] = {}
-        self._has_all = False
-
-    def task(self, task_id: str) -> Task | None:
-        """The task of that id, mostly in a directory of that name; None when there is none."""
-        if task_id not in self._loaded and task_id in self._paths:
-            task = load_task(self._paths[task_id])
-            self._loaded.setdefault(task.id, task)
-        if task_id not in self._loaded and not self._has_all:
-            self._has_all = True
-            for path in self._paths.values():
-                task = load_task(path)
-                self._loaded.setdefault(task.id, task)
-        return self._loaded.get(task_id)
 
 
 def _compared(row: TrialRow, record: Record, verdict: Verdict, redact: Redactor) -> Regraded:

@@ -56,7 +56,7 @@ def detect(template: str, where: str) -> Family:
         where,
         "has a chat format that no renderer knows",
         allowed=", ".join(sorted(FAMILIES)),
-        hint="name the nearest with --family and let the audit show where they differ, "
+        hint="tokens audit --family NAME shows where it differs from the nearest: give the model that chat template, "
         "or add one file to tokens/renderers (docs/tokens.md)",
     )
 
