@@ -63,7 +63,7 @@ class _Task:
 
 
 class RayLauncher:
-    """Attempts as Ray tasks; implements ``Launcher``. Ray must be running in this process.
+    """Attempts as Ray tasks; implements ``Launcher``. Where the process has no Ray yet, one is started and ended again.
 
     Args:
         recipe: of the workplace, made anew in every worker.
@@ -76,7 +76,8 @@ class RayLauncher:
         except ImportError as error:
             raise EnvironmentMissing("executor ray needs Ray: pip install 'journeyman[scale]'") from error
         self._ray, self._recipe, self._placement = ray, recipe, placement
-        if not ray.is_initialized():
+        self._is_own = not ray.is_initialized()
+        if self._is_own:
             ray.init(include_dashboard=False, log_to_driver=False)
         self._listener = socket.create_server(("", 0), backlog=1024)
         self._listener.setblocking(False)
@@ -139,7 +140,11 @@ class RayLauncher:
         references = [task.reference for task in self._tasks.values()]
         if references:
             self._ray.wait(references, num_returns=len(references), timeout=_GONE_S)
+        self._tasks.clear()
         self._listener.close()
+        if self._is_own:
+            self._is_own = False
+            self._ray.shutdown()
 
     def _greeted(self, connection: socket.socket) -> int | None:
         """Whose connection it is: the first bytes are number and word."""
