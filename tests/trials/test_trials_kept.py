@@ -10,11 +10,10 @@ import pytest
 
 from journeyman.harness import HARNESSES
 from journeyman.sandbox import PROVIDERS
-from journeyman.sandbox.protocol import SandboxSpec
 from journeyman.tasks.task import TaskDraft, load_task, write_task
 from journeyman.trials.executors import kept
 from journeyman.trials.executors.protocol import Ended, Ticket
-from journeyman.trials.executors.rehearsal import TIMES, Stage, rehearse
+from journeyman.trials.executors.rehearsal import TIMES
 from journeyman.trials.executors.workplaces import TaskPlace
 from journeyman.trials.lifecycle import Life
 from journeyman.trials.limits import Limits
@@ -60,7 +59,10 @@ def test_what_was_used_longest_ago_is_forgotten_and_sent_anew(tmp_path: Path) ->
     assert anew.forget == (3,)
 
 
-def test_a_rehearsal_is_a_whole_attempt_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", ["model", "oracle"])
+def test_a_rehearsal_is_a_whole_attempt_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, policy: str
+) -> None:
     provider = PROVIDERS["bwrap"]()
     waive = frozenset({"memory", "pids", "disk", "cpus"}) - provider.supports
     ended: list[Ended] = []
@@ -72,8 +74,8 @@ def test_a_rehearsal_is_a_whole_attempt_and_leaves_nothing(monkeypatch: pytest.M
 
     monkeypatch.setattr(Life, "run", lived)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    stage = Stage(provider, "rehearsed", "/tmp/logs", lambda task: SandboxSpec(label="rehearsed", waive=waive))
-    rehearse(stage)
+    place = TaskPlace(label="rehearsed", policy=policy, waive=sorted(waive))
+    place.rehearse()
     assert [(one.error, one.stop_reason) for one in ended] == [(None, "answered")] * TIMES
     assert provider.list("rehearsed") == []
     assert list(tmp_path.iterdir()) == []

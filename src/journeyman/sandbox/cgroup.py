@@ -145,7 +145,8 @@ class Group:
                 if not others:
                     return True
                 if round_number == _OPEN_ROUNDS and limit is not None:
-                    before = read(limit).strip()
+                    found = read(limit).strip()
+                    before = found if found != "0" else ""  # another kill is under way, which gives the limit back
                     write(limit, "0")
                 for pid in others:
                     with contextlib.suppress(ProcessLookupError):

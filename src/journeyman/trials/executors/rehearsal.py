@@ -90,7 +90,8 @@ def rehearse(stage: Stage) -> None:
         return
     try:
         with tempfile.TemporaryDirectory(prefix="journeyman-rehearsal-") as room:
-            files = dict.fromkeys(("environment/Dockerfile", "environment/world/file", "tests/test.sh"), b"")
+            names = ("environment/Dockerfile", "environment/world/file", "solution/solve.sh", "tests/test.sh")
+            files = dict.fromkeys(names, b"")
             draft = TaskDraft("nothing\n", {}, files)
             task = load_task(write_task(draft, Path(room) / "task"))
             ticket = Ticket(TrialRequest(task, HARNESSES["react"], ("rehearsal",), 0), 1, _LIMITS)
