@@ -28,8 +28,8 @@ from journeyman.ladder.rundir import RunDirectory
 from journeyman.ladder.training import rl
 from journeyman.ladder.workshop import Workshop
 from journeyman.seeds import stream
-from journeyman.tasks.verdict import Verdict, scored
 from journeyman.tasks.grading import GradeItem
+from journeyman.tasks.verdict import Verdict, scored
 from journeyman.train.loop.asynchronous import idle_share
 from journeyman.train.model import ModelShape, build_model, save_model
 from journeyman.train.recipe import RlRecipe
