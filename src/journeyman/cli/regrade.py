@@ -55,10 +55,10 @@ def regrade(
     from journeyman.tasks.verify import BatchVerifier
     from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
     from journeyman.tools.workbench import tools_environment
-    from journeyman.trials.documents_read import is_office_directory
     from journeyman.trials.regrade import regrade_run
     from journeyman.trials.rubric_judge import open_judge
     from journeyman.trials.run_tasks import RunTasks
+    from journeyman.trials.world_documents import is_office_directory
 
     asked = open_judge(judge, judge_keys) if judge else nullcontext()
     tier = strict_tier(frozenset(waive))

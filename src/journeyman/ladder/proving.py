@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from journeyman.digest import sha256
 from journeyman.ladder.oracles import prove
 from journeyman.ladder.recipe import QuickstartRecipe
 from journeyman.ladder.rundir import RunDirectory
@@ -18,7 +17,7 @@ from journeyman.tasks.oracle import prove as prove_one
 from journeyman.tasks.steps import load_any
 from journeyman.tasks.task import Task
 from journeyman.tools.workbench import tools_environment
-from journeyman.worlds.verify.program import ARCHIVE
+from journeyman.trials.world_documents import documents_of, is_office_directory
 
 LABEL = "worlds-check"
 
@@ -34,19 +33,14 @@ def prove_tasks(tasks: Sequence[Task], waive: frozenset[str]) -> dict[str, Any]:
         the counts and ids of ``oracles.prove``.
 
     Raises:
-        InputError: a document cannot be read; all of them are named.
+        InputError: documents cannot be read; the first of them are named.
         EnvironmentMissing: there is no sandbox here, or it cannot keep a limit that is not waived.
     """
     tier = strict_tier(waive)
     with scratch(LABEL) as place:
         run = RunDirectory(place, QuickstartRecipe(out=place), owner=False)
         workshop = Workshop(run, tier, LABEL)
-        files: dict[str, tuple[str, bytes]] = {}
-        for task in tasks:
-            for path in sorted(task.world.iterdir()):
-                data = path.read_bytes()
-                files.setdefault(sha256(data), (str(path), data))
-        workshop.reads.fill(files)
+        workshop.reads.fill(documents_of(tasks))
         return prove(workshop, tasks)
 
 
@@ -66,7 +60,7 @@ def prove_imported(paths: Sequence[Path], waive: frozenset[str]) -> dict[Path, P
     loaded = [load_any(path) for path in paths]
     with scratch(LABEL) as place:
         run = RunDirectory(place, QuickstartRecipe(out=place), owner=False)
-        is_office = any((path / "tests" / ARCHIVE).is_file() for path in paths)  # its checks read office files
+        is_office = any(map(is_office_directory, paths))  # its checks read office files
         environment = tools_environment(place / "tools") if is_office else Workshop(run, tier, LABEL).environment
         return {
             task.path: prove_one(task, tier.provider, environment, label=LABEL, waive=tier.waive) for task in loaded

@@ -12,7 +12,6 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 from journeyman.deadline import Deadline
@@ -138,13 +137,14 @@ class Group:
         Not before: a supervisor that is about to fork for its next command would end by that.
         """
         limit = f"{self.paths['pids']}/pids.max" if "pids" in self.paths else None
-        before = ""
+        before, rounds = "", 0
         try:
-            for round_number in count(1):
+            while True:
+                rounds += 1
                 others = [pid for pid in self.processes() if pid not in keep]
                 if not others:
                     return True
-                if round_number == _OPEN_ROUNDS and limit is not None:
+                if rounds == _OPEN_ROUNDS and limit is not None:
                     found = read(limit).strip()
                     before = found if found != "0" else ""  # another kill is under way, which gives the limit back
                     write(limit, "0")
@@ -154,7 +154,6 @@ class Group:
                 if deadline.has_passed:
                     return False
                 time.sleep(0.001)
-            raise AssertionError  # the rounds have no end
         finally:
             if before and limit is not None:
                 write(limit, before)

@@ -26,7 +26,6 @@ from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment
 from journeyman.trials.detached import RunState, first_day
-from journeyman.trials.documents_read import is_office, read_documents
 from journeyman.trials.executors import EXECUTORS
 from journeyman.trials.executors.workplaces import task_place
 from journeyman.trials.groups import DropReport, drop_report
@@ -46,6 +45,7 @@ from journeyman.trials.record import Trial, TrialRequest
 from journeyman.trials.resume import final_rows
 from journeyman.trials.rubric_judge import RubricJudge, open_judge
 from journeyman.trials.store import Owner, open_run
+from journeyman.trials.world_documents import is_office, read_documents
 
 LOG = logging.getLogger(__name__)
 

@@ -22,11 +22,11 @@ from journeyman.tokens.renderers.detection import family_of
 from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment, workbench_environment
-from journeyman.trials.documents_read import read_documents
 from journeyman.trials.dryrun.place import QUICKSTART, dry_place
 from journeyman.trials.executors.protocol import WorkplaceRecipe
 from journeyman.trials.offer import Offer
 from journeyman.trials.rubric_judge import open_judge
+from journeyman.trials.world_documents import read_documents
 
 MEMORY_MB, PIDS = 1_024, 256
 """Of each sandbox: the tools' program and what a policy starts beside it."""

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from journeyman.digest import sha256
 from journeyman.errors import InputError
 from journeyman.sandbox import PROVIDERS
 from journeyman.sandbox.environment import build_environment
-from journeyman.tasks.task import Task, load_task
+from journeyman.tasks.task import load_task
 from journeyman.tools import ReadCache
 from journeyman.tools.agent_environment import AGENT_DISTRIBUTIONS, AGENT_PACKAGES, AGENT_PROGRAMS
 from journeyman.tools.workbench import tools_environment
 from journeyman.train.rollouts import RolloutSection
 from journeyman.trials.plan import FRAMING
+from journeyman.trials.world_documents import documents_of
 
 
 def find_tasks(paths: Sequence[Path], where: str) -> list[Path]:
@@ -63,15 +63,5 @@ def make_place(
     )
     provider = PROVIDERS[rollout.sandbox]()
     cache = ReadCache(out / "reads", provider, environment, label, waive=frozenset(rollout.waive))
-    cache.fill(_documents([load_task(path) for path in tasks]))
+    cache.fill(documents_of([load_task(path) for path in tasks]))
     return {**place, "environment": str(environment.path), "digest": environment.digest, "reads": str(cache.directory)}
-
-
-def _documents(tasks: Sequence[Task]) -> dict[str, tuple[str, bytes]]:
-    files: dict[str, tuple[str, bytes]] = {}
-    for task in tasks:
-        if task.world_digest and task.world.is_dir():
-            for path in sorted(task.world.iterdir()):
-                data = path.read_bytes()
-                files[sha256(data)] = (str(path), data)
-    return files
