@@ -250,6 +250,17 @@ def test_the_tasks_of_a_run_are_found_where_it_names_them(
         RunTasks(run_directory)
 
 
+def test_a_directory_that_is_no_run_is_refused_and_left_as_it_was(
+    grade_again: Callable[..., RegradeReport], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="nowhere: is not a directory; allowed: a run directory"):
+        RunTasks(tmp_path / "nowhere")
+    put_task(tmp_path, "look-1")
+    with pytest.raises(InputError, match="holds no trials"):
+        grade_again(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["tasks"]
+
+
 @pytest.mark.thorough
 def test_a_run_of_office_tasks_is_graded_again_as_it_was(tmp_path: Path) -> None:
     for words in (

@@ -131,6 +131,8 @@ def regrade_run(
 
 def _chosen(run: Run, only_tasks: Collection[str], only_trials: Collection[str]) -> list[TrialRow]:
     rows = run.trials()
+    if not rows:
+        raise InputError(str(run.root), "holds no trials", allowed="a run directory")
     task_ids = {row.task_id for row in rows}
     names = {row.key for row in rows} | {row.trial_id for row in rows}
     for flag, wanted, known in (("--task", only_tasks, task_ids), ("--trial", only_trials, names)):

@@ -32,6 +32,8 @@ class RunTasks:
     """
 
     def __init__(self, run: Path, root: Path | None = None) -> None:
+        if not run.is_dir():
+            raise InputError(str(run), "is not a directory", allowed="a run directory")
         named = [] if root is not None or (run / "tasks").is_dir() else list(_named(run))
         self.paths: dict[str, Path] = {path.name: path for path in named}
         self.where = f"below {root or run / 'tasks'}" if not named else f"in a directory that {run} names"
